@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from evidence import KINDS, load
 
 from cdma.hdl.config.catalog import kinds
-from cdma.report.tables import markdown, table
+from cdma.report.table import Table
 from cdma.verif.common.digest import rtl_digest
 from cdma.verif.coverage.report import GOALS
 from cdma.verif.formal.table import PROOFS
@@ -246,11 +246,11 @@ def page() -> str:
         rows = [["yes" if item.met else "**no**", *item[2:5], f"`{item.command}`", item.commit, item.date]
                 for item in items if item.stage == name]
         head = ["met", "what", "target", "figure", "command", "commit", "date"]
-        parts += [f"## {name}: {meaning}", markdown(head, rows, left=range(7))]
+        parts += [f"## {name}: {meaning}", Table(head, rows, left=range(7)).markdown()]
     presets = [[f"`{name}`", kind.replace("_", " "), str(config.as_dict()["about"])]
                for kind, (_, found) in kinds().items() for name, config in found.items()]
     parts += ["## Supported configurations", _SUPPORTED,
-              markdown(["preset", "kind", "what it is for"], presets, left=range(3)), _OTHERS,
+              Table(["preset", "kind", "what it is for"], presets, left=range(3)).markdown(), _OTHERS,
               "## What is not covered", LIMITS]
     return "\n\n".join(parts) + "\n"
 
@@ -258,8 +258,8 @@ def page() -> str:
 def main() -> int:
     """Print the checklist, and what to run."""
     items, old = checklist(), stale()
-    print(table(["stage", "met", "what", "figure"],
-                [[item.stage, "yes" if item.met else "no", item.claim, item.figure] for item in items], left=range(4)))
+    rows = [["yes" if item.met else "no", item.stage, item.claim, item.figure] for item in items]
+    print(Table(["met", "stage", "what", "figure"], rows, left=range(4)).text())
     print(f"\nStage reached: {reached(items) or 'none'}")
     if old:
         print(f"missing, or older than the RTL: {', '.join(old)}: run " +

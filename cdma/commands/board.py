@@ -13,7 +13,7 @@ from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import fixed, print_json
 from cdma.console.progress import Progress
 from cdma.hdl.codec.coding import LINE_BYTES
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.hdl.selftest.config import SelftestConfig
@@ -161,7 +161,7 @@ def _built_text(built: Built) -> str:
     reached = "" if built.fmax_mhz is None or built.slowest is None else (
         f"; it would reach {built.fmax_mhz:.1f} MHz, limited by the path from {built.slowest[0]} to {built.slowest[1]}")
     made = f"bitstream {built.bitstream}" if built.bitstream else "no bitstream: Vivado makes it from the files"
-    return (f"{built.board}, {built.part}:\n\n{table(['resource', 'used', 'of', 'share'], rows)}\n\n"
+    return (f"{built.board}, {built.part}:\n\n{Table(['resource', 'used', 'of', 'share'], rows).text()}\n\n"
             f"{clock}{reached}\n{made}")
 
 
@@ -178,14 +178,14 @@ def _list(as_json: bool) -> int:
         print_json(listed)
         return 0
     every = configs["engine"].as_dict()["codings"]
-    print(table(["board", "clock MHz", "bitstream by", "codings", "what it is"], [
+    print(Table(["board", "clock MHz", "bitstream by", "codings", "what it is"], [
         [name, fixed(of.clock_mhz, 0), of.bitstream_by,
          "all" if [*of.codings] == every else ", ".join(of.codings), of.about]
-        for name, of in listed.boards.items()], left=(0, 2, 3, 4)))
+        for name, of in listed.boards.items()], left=(0, 2, 3, 4)).text())
     for test, parameters in listed.parameters.items():
         print(f"\nParameters of --test {test}:\n")
-        print(table(["parameter", "allowed", "what it sets (--set NAME=VALUE)"], [
-            [name, each.allowed, each.about] for name, each in parameters.items()], left=(0, 1, 2)))
+        print(Table(["parameter", "allowed", "what it sets (--set NAME=VALUE)"], [
+            [name, each.allowed, each.about] for name, each in parameters.items()], left=(0, 1, 2)).text())
     return 0
 
 

@@ -12,7 +12,7 @@ from cdma.console.files import WrittenFile, print_written, write_files
 from cdma.console.options import add_command, configurations, core_options, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
@@ -109,9 +109,9 @@ def _list(as_json: bool) -> int:
         return 0
     for number, (name_of, about) in enumerate(found.items()):
         kind = name_of.replace("_", " ")
-        print("\n" * bool(number) + table([kind, "what it is for"], [
-            [name, config.about] for name, config in about.presets.items()], left=(0, 1)))
+        print("\n" * bool(number) + Table([kind, "what it is for"], [
+            [name, config.about] for name, config in about.presets.items()], left=(0, 1)).text())
         print()
-        print(table([f"parameter of {kind}", "allowed", "what it sets (--set NAME=VALUE, or a line of a TOML file)"],
-                    [[name, each.allowed, each.about] for name, each in about.parameters.items()], left=(0, 1, 2)))
+        print(Table([f"parameter of {kind}", "allowed", "what it sets (--set NAME=VALUE, or a line of a TOML file)"],
+                    [[name, each.allowed, each.about] for name, each in about.parameters.items()]).text())
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.errors import block_size_hint
 from cdma.console.options import DEFAULT_BLOCK_BYTES, add_command, block_size, json_option, read_stream, stream_option
 from cdma.console.output import count, print_json
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.streams import BlockFacts
@@ -70,7 +70,7 @@ def run(call: argparse.Namespace) -> int:
     if facts.element_bits is not None:
         print(f"{call.file}: line stream, elements of {facts.element_bits} bits; {sizes}")
         return 0
-    print(table(head, rows, left=(2,)))
+    print(Table(head, rows, left=(2,)).text())
     if len(shown) < len(facts.blocks):
         print(f"... and {len(facts.blocks) - len(shown)} more (--all lists them)")
     print(f"\n{call.file}: {count(len(facts.blocks))} blocks of {facts.block_bytes} raw bytes, "

@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """List rules, or write their modules."""
     from cdma.console.files import print_written, write_files
-    from cdma.report.tables import table
+    from cdma.report.table import Table
     from cdma.verif.rules.catalogue import FILES, rules, source
 
     modules = {rule.module: f"{rule.module.removesuffix('_rules')}.v" for rule in rules()}
@@ -55,6 +55,6 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json(found)
     else:
-        print(table(["rule", "module", "kept by", "what it demands"],
-                    [[rule.name, rule.module, rule.side, rule.text] for rule in found], left=(0, 1, 2, 3)))
+        print(Table(["rule", "module", "kept by", "what it demands"],
+                    [[rule.name, rule.module, rule.side, rule.text] for rule in found], left=(0, 1, 2, 3)).text())
     return 0

@@ -11,7 +11,7 @@ from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.options import add_command, engine, engine_option, json_option, whole_number
 from cdma.console.output import count, print_json
 from cdma.console.progress import Progress
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.golden.codec.coding import Coding
@@ -135,6 +135,6 @@ def _text(outcome: SocRun) -> str:
     where = "on the bus of a RISC-V SoC" if outcome.memory == "ram" else "at the SDRAM of a RISC-V SoC"
     return (f"{outcome.engine}, {lanes}, {where}; the tensor is coded as {outcome.coding}.\n"
             f"What the firmware printed, of {count(outcome.tensor_bytes)} bytes moved in each way:\n\n"
-            f"{table(head, rows, left=(0, 1))}\n\n"
+            f"{Table(head, rows, left=(0, 1)).text()}\n\n"
             f"{'every byte compared: FAIL' if outcome.difference else 'every byte compared: pass'}; "
             f"{count(outcome.cycles)} cycles, {count(outcome.firmware_bytes)} bytes of firmware")

@@ -90,7 +90,7 @@ def run(call: argparse.Namespace) -> int:
     """Verify, or list steps, or join reports; then print."""
     from cdma.measure.verification import chosen_steps
     from cdma.report.plots.drawing import require_extra
-    from cdma.report.tables import table
+    from cdma.report.table import Table
 
     if call.merge:
         if call.configuration:
@@ -113,7 +113,7 @@ def run(call: argparse.Namespace) -> int:
         if call.json:
             print_json([{"step": step.name, "about": step.about, "repeats": step.repeats} for step in chosen])
         else:
-            print(table(["step", "what is checked"], [[step.name, step.about] for step in chosen], left=(0, 1)))
+            print(Table(["step", "what is checked"], [[step.name, step.about] for step in chosen], left=(0, 1)).text())
         return 0
     return _done(_verified(config, call), call)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.figures import EngineOnFpga
@@ -26,7 +26,7 @@ def area_text(report: AreaReport) -> str:
     rows = report.rows
     filled = {head: cell for head, cell in columns.items() if any(cell(row) for row in rows)}
     mapped = f"{report.target} gates" if report.target == "generic" else report.library or report.target
-    body = table(["module", *filled], [[row.module, *(cell(row) for cell in filled.values())] for row in rows])
+    body = Table(["module", *filled], [[row.module, *(cell(row) for cell in filled.values())] for row in rows]).text()
     memories = (f"\n\n{count(report.memory_bits)} bits of memory are not counted here: they are macros."
                 if report.memory_bits else "")
     return f"{report.name}, mapped to {mapped}:\n\n{body}{memories}"
@@ -49,16 +49,16 @@ def engine_area_text(report: EngineArea) -> str:
     return (
         f"{report.name}, {report.lanes} lanes, mapped to {report.library or 'generic gates'} "
         f"(recipe {report.recipe}):\n\n"
-        f"{table(head, rows)}\n\n"
+        f"{Table(head, rows).text()}\n\n"
         f"Memories (words x bits): {macros}.\n"
         f"At 45 nm: logic in {logic}, memories {report.bit_um2} um2 a bit. At 28 nm: times (28/45)^2 = "
-        f"{fixed(report.scale_28, 3)}.\n\n" + table(
+        f"{fixed(report.scale_28, 3)}.\n\n" + Table(
             ["at 28 nm, mm2", "this engine", "paper, 6 lanes"],
             [["compressors and decompressors", f"{cores / 1e6:.3f} x {report.scale_28:.3f} = {scaled.cores:.3f}",
               fixed(paper["cores"], 2)],
              ["all logic", fixed(scaled.logic, 3), ""],
              ["memories", fixed(scaled.memory, 3), ""],
-             ["the whole engine", fixed(scaled.engine, 3), fixed(paper["engine"], 1)]]))
+             ["the whole engine", fixed(scaled.engine, 3), fixed(paper["engine"], 1)]]).text())
 
 
 def engine_fpga_text(engine: EngineOnFpga) -> str:
@@ -71,10 +71,10 @@ def engine_fpga_text(engine: EngineOnFpga) -> str:
     missed = [f"{memory.name} ({memory.built})" for memory in large if memory.name in report.no_block_ram]
     return (
         f"{report.name}, {engine.lanes} lanes, mapped to {report.target}:\n\n"
-        + table(["LUTs", "flip-flops", *rams],
-                [[count(report.luts), count(report.flip_flops), *map(count, rams.values())]], left=())
+        + Table(["LUTs", "flip-flops", *rams],
+                [[count(report.luts), count(report.flip_flops), *map(count, rams.values())]], left=()).text()
         + f"\n\nBuffers of {report.least_bits} bits or more:\n\n"
-        + table(["buffer", "words", "bits", "built as", "of"], rows, left=(0, 3, 4)) + "\n\n"
+        + Table(["buffer", "words", "bits", "built as", "of"], rows, left=(0, 3, 4)).text() + "\n\n"
         + (f"warning: not in block RAM: {', '.join(missed)}" if missed else
            f"Every one is block RAM, or has {report.lut_words} words at most."))
 
@@ -91,4 +91,4 @@ def core_timing_text(report: AreaReport) -> str:
     rows = [[path.kind, fixed(path.ps, 0), fixed(path.mhz, 0), path.start, path.end]
             for path in report.paths]
     return (f"Slowest paths, timed with {report.timed_with} (recipe {report.recipe}, an ideal clock, wires "
-            f"without length):\n\n{table(['path', 'ps', 'MHz', 'from', 'to'], rows, left=(0, 3, 4))}")
+            f"without length):\n\n{Table(['path', 'ps', 'MHz', 'from', 'to'], rows, left=(0, 3, 4)).text()}")

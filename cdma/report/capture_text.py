@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.captures import AccuracyOutcome, ProfileOutcome, TrainedExample
@@ -21,7 +21,7 @@ def capture_text(folder: str, manifest: Content, example: TrainedExample | None 
              fixed(_density(manifest, step), 3)] for step in manifest.files]
     steps = "1 step" if len(rows) == 1 else f"{len(rows)} steps"
     parts = [f"{manifest.model}, {steps} captured; bytes for backward are those of the whole batch:",
-             table(["file", "epoch", "arrays", "bytes", "bytes for backward", "density"], rows), *manifest.notes]
+             Table(["file", "epoch", "arrays", "bytes", "bytes for backward", "density"], rows).text(), *manifest.notes]
     if example is not None:
         parts.append(f"{100 * example.accuracy:.1f} % of the {example.tested} correctly")
     return "\n\n".join([*parts, f"dump: {folder} (cdma characterise {folder} measures it)"])
@@ -40,9 +40,9 @@ def _density(manifest: Content, step: StoredStep) -> float | None:
 
 def profile_times_text(outcome: ProfileOutcome) -> str:
     """A row for each layer."""
-    return table(["layer", "forward ms", "backward ms"], [
+    return Table(["layer", "forward ms", "backward ms"], [
         [name, fixed(times["forward_ms"], 3), fixed(times["backward_ms"], 3)]
-        for name, times in outcome.layers.items()])
+        for name, times in outcome.layers.items()]).text()
 
 
 def accuracy_text(outcome: AccuracyOutcome) -> str:
@@ -53,4 +53,4 @@ def accuracy_text(outcome: AccuracyOutcome) -> str:
              fixed(100 * max(run.accuracy for run in entry.runs), 2), fixed(entry.loss, 4)]
             for entry in outcome.formats]
     return ("Test images that the worked example classifies correctly, in %, with the activations kept for backward "
-            "rounded:\n\n" + table(["format", "runs", "mean", "spread", "least", "most", "loss"], rows))
+            "rounded:\n\n" + Table(["format", "runs", "mean", "spread", "least", "most", "loss"], rows).text())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.measure.compare import Change, Comparison, number_text
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 __all__ = ["comparison_text"]
 
@@ -14,9 +14,9 @@ def comparison_text(comparison: Comparison) -> str:
     same = len(comparison.figures) - len(changed)
     parts = [f"{len(comparison.figures)} figures in both: {len(changed)} changed, {same} are the same."]
     if changed:
-        parts.append(table(["figure", "old", "new", "change"], [
+        parts.append(Table(["figure", "old", "new", "change"], [
             [f"{change.section} / {change.figure}", number_text(change.old), number_text(change.new), _percent(change)]
-            for change in changed]))
+            for change in changed]).text())
     for title, names in (("Only in the new", comparison.appeared), ("Only in the old", comparison.vanished)):
         if names:
             parts.append("\n".join([f"{title}:", *(f"  {name}" for name in names)]))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from cdma.report.html import html_page
 from cdma.report.parts import LINK, Fenced, Image, Part, Table
-from cdma.report.tables import markdown, table
 
 __all__ = ["Page", "Section", "part_markdown"]
 
@@ -59,7 +58,7 @@ class Page:
             if section.title:
                 out += ["", section.title, "-" * len(section.title)]
             for part in section.parts:
-                lines = _lines(part, _plain, table)
+                lines = _lines(part, _plain, Table.text)
                 out += ["", lines] if lines else []
         return "\n".join(out) + "\n"
 
@@ -88,7 +87,7 @@ def part_markdown(part: Part) -> str:
         return f"```{part.language}\n{part.text}\n```"
     if isinstance(part, Image):
         return f"![{part.title}]({part.file})"
-    return _lines(part, str, markdown)
+    return _lines(part, str, Table.markdown)
 
 
 def _wrapped(text: str, first: str = "", rest: str = "") -> str:
@@ -100,7 +99,7 @@ def _plain(text: str) -> str:
     return LINK.sub(r"\1", text).replace("**", "")
 
 
-def _lines(part: Part, words: Callable[[str], str], rows: Callable[..., str]) -> str:
+def _lines(part: Part, words: Callable[[str], str], rows: Callable[[Table], str]) -> str:
     """A part as lines of plain text or Markdown, with the functions for text and tables; empty for plots."""
     if isinstance(part, str):
         return _wrapped(words(part))
@@ -109,6 +108,6 @@ def _lines(part: Part, words: Callable[[str], str], rows: Callable[..., str]) ->
     if isinstance(part, Fenced):
         return part.text
     if isinstance(part, Table):
-        body = rows(part.head, part.rows, part.left)
+        body = rows(part)
         return f"{part.title}:\n\n{body}" if part.title else body
     return ""

@@ -15,6 +15,7 @@ from typing import Any
 
 from cdma.report.plots import fluid
 from cdma.report.plots.drawing import COLOURS
+from cdma.report.table import Table
 
 __all__ = ["LINK", "Bars", "Fenced", "Histograms", "Image", "Lines", "Part", "Plot", "Plots", "Stems", "Table", "Tiles",
            "Trend", "prose"]
@@ -24,26 +25,6 @@ LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
 
 _GROUPS = 6
 """Most groups of bars, or stems, in one plot."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table.
-
-    Parameters
-    ----------
-    head, rows
-        Text of the cells.
-    left
-        Numbers of the columns that are flush left.
-    title
-        Text above the table; empty for none.
-    """
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: Sequence[int] = (0,)
-    title: str = ""
 
 
 @dataclass(frozen=True)

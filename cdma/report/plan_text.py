@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed, lanes_text
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.plans import PlanOutcome
@@ -41,8 +41,8 @@ def plan_text(outcome: PlanOutcome) -> str:
     steps = max(len(row.arrays) for row in tensors)
     if steps > 1:
         about += f"; per layer, the mean of {steps} steps of training"
-    parts = [f"{about}:", table(head, rows, left=(0, 3)),
-             table(["all tensors", "link bytes", "ratio", f"transfers {unit}", f"exposed {unit}"], rules)]
+    parts = [f"{about}:", Table(head, rows, left=(0, 3)).text(),
+             Table(["all tensors", "link bytes", "ratio", f"transfers {unit}", f"exposed {unit}"], rules).text()]
     if lossy:
         parts.append(_roundings(tensors))
     return "\n\n".join(part for part in parts if part)
@@ -59,4 +59,4 @@ def _roundings(rows: Sequence[TensorSummary]) -> str:
     found = [[row.name, f"{each.max_abs:.2e}", _error(row), f"{each.mean_relative:.2e}",
               count(each.underflows), count(each.nans), count(each.infinities)]
              for row in rows if (each := row.chosen.rounding) is not None]
-    return table(head, found) if found else ""
+    return Table(head, found).text() if found else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cdma.console.output import arrays_text, count, fixed, lanes_text
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, Errors, Moved, PlannedOutcome
@@ -29,7 +29,7 @@ def simulation_text(outcome: CoresOutcome) -> str:
     passed = sum(row.passed for row in outcome.results)
     return (
         f"Beats of {outcome.beat_bytes} bytes per cycle, into and out of both cores, and the raw side's limit:\n\n"
-        f"{table(head, rows, left=(0, 10))}\n\n"
+        f"{Table(head, rows, left=(0, 10)).text()}\n\n"
         f"{arrays_text(len(rows))}, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
         f"{fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
         f"{len(rows) - passed} failed")
@@ -51,9 +51,9 @@ def blocks_simulation_text(outcome: BlocksOutcome) -> str:
     return (
         f"Blocks of {count(outcome.block_bytes)} bytes in beats of {outcome.beat_bytes}; beats per cycle into and out "
         f"of both block cores, and the raw side's limit:\n\n"
-        f"{table(head, rows, left=(0, 1, 11))}\n\n"
-        + table(["coding", "arrays", "raw bytes", "packed bytes", "ratio", "compressed per cycle", "expanded per cycle",
-                 "limit"], totals) +
+        f"{Table(head, rows, left=(0, 1, 11)).text()}\n\n"
+        + Table(["coding", "arrays", "raw bytes", "packed bytes", "ratio", "compressed per cycle", "expanded per cycle",
+                 "limit"], totals).text() +
         f"\n\n{arrays_text(len(rows))}, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes with "
         f"headers, ratio {fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
         f"{len(rows) - passed} failed")
@@ -75,7 +75,7 @@ def engine_simulation_text(outcome: EngineOutcome) -> str:
         f"{outcome.engine}: {lanes_text(outcome.lanes, outcome.beat_bytes)}, a link of "
         f"{outcome.link_beat_bytes}; memories answer after {_memories(outcome)}.\n"
         f"Raw bytes per cycle, from descriptor to completion, beside a plain DMA of the same width at its best:\n\n"
-        f"{table(head, rows, left=(0, 1, 10))}\n\n"
+        f"{Table(head, rows, left=(0, 1, 10)).text()}\n\n"
         f"{arrays_text(len(rows))}, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
         f"{fixed(outcome.ratio, 3)}; offloaded in order, prefetched in reverse{row}:\n"
         f"{fixed(outcome.offload_bytes_per_cycle, 1)} and {fixed(outcome.prefetch_bytes_per_cycle, 1)} raw bytes "
@@ -101,7 +101,7 @@ def planned_simulation_text(outcome: PlannedOutcome) -> str:
         f"{outcome.plan} on {outcome.engine}: {lanes_text(outcome.lanes, outcome.beat_bytes)} at "
         f"{outcome.clock_mhz:g} MHz, a link of {outcome.link_gb_per_s:g} GB/s; memories answer after "
         f"{_memories(outcome)}.\nCycles from descriptor to completion:\n\n"
-        f"{table(head, rows, left=(0, 1, 11))}\n\n"
+        f"{Table(head, rows, left=(0, 1, 11)).text()}\n\n"
         f"{arrays_text(len(outcome.arrays))}; every byte compared: {passed} passed, "
         f"{len(outcome.arrays) - passed} failed")
 

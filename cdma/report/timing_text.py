@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.figures import PlacedEngine, PlacedPreset, UnitOnFpga
@@ -51,14 +51,14 @@ def cells_text(reports: Sequence[TimingReport | EngineTiming]) -> str:
     parts = [_engine_cells_text(report) for report in reports if isinstance(report, EngineTiming)]
     if cores:
         rows = [core_row(report) for report in cores]
-        parts.insert(0, f"{_cells_head(cores[0])}\n\n{table(['core', *CELLS_HEAD], rows, left=(0, 4, 5))}")
+        parts.insert(0, f"{_cells_head(cores[0])}\n\n{Table(['core', *CELLS_HEAD], rows, left=(0, 4, 5)).text()}")
     return "\n\n".join(parts)
 
 
 def _engine_cells_text(report: EngineTiming) -> str:
     macros = report.macros
     return (f"{report.name} in {_cells_head(report)}\n\n"
-            f"{table(['unit', *CELLS_HEAD], unit_rows(report.clocks), left=(0, 4, 5))}\n\n"
+            f"{Table(['unit', *CELLS_HEAD], unit_rows(report.clocks), left=(0, 4, 5)).text()}\n\n"
             f"Paths start and end at memory macros too: {macros.setup_ps:g} ps of set-up, and {macros.output_ps:g} ps "
             "from the clock to the data that is read.")
 
@@ -86,7 +86,7 @@ def pnr_text(reports: Sequence[PnrReport]) -> str:
     """What is printed for designs that were placed and routed on one part."""
     runs = max(len(report.runs) for report in reports)
     return (f"{_pnr_head(reports[0], runs)} Slowest path from register to register:\n\n"
-            f"{table(['design', *PNR_HEAD], [pnr_row(report) for report in reports], left=(0, 10, 11))}")
+            f"{Table(['design', *PNR_HEAD], [pnr_row(report) for report in reports], left=(0, 10, 11)).text()}")
 
 
 def pnr_units_rows(report: PlacedUnits | PlacedEngine) -> list[list[str]]:
@@ -100,7 +100,7 @@ def pnr_units_text(report: PlacedUnits) -> str:
     return (f"{report.name}, each unit by itself on {_pnr_head(report, runs)} The resources of a unit are those of all "
             "its instances. Its path is the slowest from register to register; registers that stand for neighbouring "
             "units count too and have the names of ports:\n\n"
-            f"{table(['unit', *PNR_HEAD], pnr_units_rows(report), left=(0, 10, 11))}")
+            f"{Table(['unit', *PNR_HEAD], pnr_units_rows(report), left=(0, 10, 11)).text()}")
 
 
 def _pnr_head(report: PnrReport | PlacedUnits, runs: int) -> str:
@@ -120,4 +120,4 @@ def sweep_text(sweep: Sweep) -> str:
     """What is printed for a sweep."""
     return (f"{sweep.library} (recipe {sweep.recipe}), timed with {sweep.tool}. GB/s of raw data, a beat per cycle and "
             f"lane. Points on the front: no other point of the design has less area and as many GB/s:\n\n"
-            f"{table(['design', *SWEEP_HEAD], sweep_rows(sweep.points), left=(0, 3, 7))}")
+            f"{Table(['design', *SWEEP_HEAD], sweep_rows(sweep.points), left=(0, 3, 7)).text()}")

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed, lanes_text
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.training import TrainingOutcome, TypeRow
@@ -26,7 +26,7 @@ def training_text(outcome: TrainingOutcome) -> str:
     head = ["type", "coding", "tensors", "bytes", "packed", "ratio", *(["offload", "prefetch"] if measured else []),
             "predicted", *(["deviation"] if measured else []), "plain", "gain"]
     rows = [_row(row, measured) for row in (*outcome.rows, outcome.total)]
-    return "\n\n".join([about, table(head, rows, left=(0, 1)), _times(outcome), _kept(outcome),
+    return "\n\n".join([about, Table(head, rows, left=(0, 1)).text(), _times(outcome), _kept(outcome),
                         _verdict(outcome)])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.plans import TuningOutcome
@@ -30,9 +30,10 @@ def tuning_text(outcome: TuningOutcome) -> str:
     return (
         f"{inputs.source} on {inputs.engine.name} at {inputs.clock_mhz:g} MHz, a link of "
         f"{inputs.link_gb_per_s:g} GB/s; {summary.iterations} iterations:\n\n"
-        + table(["rule", "exposed us", "over best", "link bytes", "rounded", "switches", "trials", "trials us"], rows)
-        + "\n\n" + table(["tensor", "bytes", "density: first", "last", "treatments from iteration, without trials"],
-                         tensors, left=(0, 4)))
+        + Table(["rule", "exposed us", "over best", "link bytes", "rounded", "switches", "trials", "trials us"],
+                rows).text()
+        + "\n\n" + Table(["tensor", "bytes", "density: first", "last", "treatments from iteration, without trials"],
+                         tensors, left=(0, 4)).text())
 
 
 def _runs(runs: Sequence[Run]) -> str:

@@ -16,7 +16,6 @@ from cdma.commands import COMMANDS
 from cdma.console import progress as progress_module
 from cdma.console.options import DEFAULT_CORES
 from cdma.hdl.config.core import preset_names
-from cdma.report.tables import table
 
 NAMES = [command.__name__.rpartition(".")[2] for command in COMMANDS]
 
@@ -151,8 +150,3 @@ def test_progress_shows_on_a_terminal_after_a_while() -> None:
     assert running.returncode == 0
     assert b"first stage" in shown
     assert b"second stage" in shown
-
-
-def test_table_aligns() -> None:
-    assert table(["name", "n"], [["a", "1"], ["long", "234"]]) == (
-        "name    n\n----  ---\na       1\nlong  234")

@@ -8,7 +8,7 @@ import cocotb
 
 from cdma.golden.engine import Operation, Status
 from cdma.hdl.engine.transfer.buffers import LaneMemory
-from cdma.verif.engine.c_driver import Code, both_work, check_result, reference, two_transfers
+from cdma.verif.engine.software import Code, Software, both_work, check_result, error_text, two_transfers
 from cdma.verif.engine.testbench import ready
 
 _FIRST = {Operation.OFFLOAD: LaneMemory.RAW_BEATS, Operation.PREFETCH: LaneMemory.PAYLOAD_ROWS}
@@ -18,29 +18,29 @@ _FIRST = {Operation.OFFLOAD: LaneMemory.RAW_BEATS, Operation.PREFETCH: LaneMemor
 async def errors_in_buffers(dut: Any) -> None:
     """A transfer that meets an error has its status and is counted; the next one works."""
     bench = await ready(dut)
-    driver = reference(bench)
+    driver = Software(bench)
     assert await driver.init() == 0
     for operation, memory in _FIRST.items():
         for lane in range(bench.config.lanes):
             bench.clear()
             asked, _ = two_transfers(bench, operation)
             await bench.load()
-            assert await driver.call("buffer_errors", int(operation)) == lane
+            assert await driver.call("buffer_errors", operation) == lane
             assert await driver.call("inject_buffer_error", lane, memory.value) == 0
             assert await driver.transfer(asked) == Status.BUFFER_PARITY
-            assert driver.found()["lane"] == lane
-            assert "parity" in driver.text(Status.BUFFER_PARITY)
+            assert driver.found.lane == lane
+            assert "parity" in error_text(Status.BUFFER_PARITY)
             assert await driver.transfer(asked) == Status.OK
             check_result(bench, driver, asked)
             await bench.compare()
-    assert await driver.call("buffer_errors", int(Operation.OFFLOAD)) == bench.config.lanes
+    assert await driver.call("buffer_errors", Operation.OFFLOAD) == bench.config.lanes
 
 
 @cocotb.test()
 async def mistakes(dut: Any) -> None:
     """Directions, lanes and memories that do not exist are told, and nothing is injected."""
     bench = await ready(dut)
-    driver = reference(bench)
+    driver = Software(bench)
     assert await driver.init() == 0
     assert await driver.call("buffer_errors", 3) == Code.ARGUMENT
     for lane, memory in ((bench.config.lanes, 0), (0, 7), (0, 11), (0, 16)):

@@ -7,16 +7,7 @@ from typing import Any
 import cocotb
 
 from cdma.golden.engine import Descriptor, Operation, Status
-from cdma.verif.engine.c_driver import (
-    LONG,
-    POLLS,
-    Code,
-    ReferenceDriver,
-    RingMemory,
-    check_result,
-    reference,
-    two_transfers,
-)
+from cdma.verif.engine.software import POLLS, Code, RingMemory, Software, check_result, two_transfers
 from cdma.verif.engine.testbench import EngineTestbench, ready
 
 _LIMIT = 1 << 11
@@ -25,10 +16,10 @@ _USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETC
 """Channels that a direction uses at each memory."""
 
 
-async def _started(dut: Any) -> tuple[EngineTestbench, ReferenceDriver]:
+async def _started(dut: Any) -> tuple[EngineTestbench, Software]:
     bench = await ready(dut)
     bench.page_share = 0
-    driver = reference(bench)
+    driver = Software(bench)
     assert await driver.init() == 0
     return bench, driver
 
@@ -37,7 +28,7 @@ def _status(memory: str, channels: tuple[str, ...], kind: str) -> Status:
     return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channels == _READ else 'WRITE'}_{kind}"]
 
 
-async def _works(bench: EngineTestbench, driver: ReferenceDriver, asked: Descriptor) -> None:
+async def _works(bench: EngineTestbench, driver: Software, asked: Descriptor) -> None:
     """The same transfer, which failed before, is done."""
     await bench.compare()
     assert await driver.transfer(asked) == Status.OK
@@ -58,9 +49,9 @@ async def memories_that_answer_with_errors(dut: Any) -> None:
             await memory.fail(arena.base, arena.base + arena.size - 1, 3, reads=channels == _READ,
                               writes=channels == _WRITE)
             assert await driver.transfer(asked) == _status(name, channels, "ERROR")
-            found = driver.found()
-            assert (found["resp"], found["bytes"], found["operation"]) == (3, 0, operation)
-            assert arena.base <= found["place"] < arena.base + arena.size
+            found = driver.found
+            assert (found.response, found.bytes_written, found.operation) == (3, 0, operation)
+            assert arena.base <= found.place < arena.base + arena.size
             bench.scoreboard.lost(asked)
             await memory.heal()
             await _works(bench, driver, asked)
@@ -70,7 +61,7 @@ async def memories_that_answer_with_errors(dut: Any) -> None:
 async def ports_that_do_not_answer(dut: Any) -> None:
     """The call returns within the time limit; while the port is isolated, the direction cannot be drained."""
     bench, driver = await _started(dut)
-    await driver.call("set_time_limit", LONG(_LIMIT), LONG(_LIMIT))
+    await driver.call("set_time_limit", _LIMIT, _LIMIT)
     for operation, memories in _USES.items():
         for name, channels in memories.items():
             bench.clear()
@@ -79,15 +70,15 @@ async def ports_that_do_not_answer(dut: Any) -> None:
             memory = getattr(bench, name)
             await memory.silence(channels)
             assert await driver.transfer(asked) == _status(name, channels, "TIMEOUT")
-            assert await driver.call("isolated", int(operation)) == 1
+            assert await driver.call("isolated", operation) == 1
             assert await driver.call("isolated", 3 - operation) == 0
-            await driver.call("set_polls", 50)
-            assert await driver.call("drain", int(operation)) == Code.TIMEOUT
-            await driver.call("set_polls", POLLS)
+            driver.driver.state.polls = 50
+            assert await driver.call("drain", operation) == Code.TIMEOUT
+            driver.driver.state.polls = POLLS
             bench.scoreboard.lost(asked)
             await memory.silence(())
-            assert await driver.call("drain", int(operation)) == 0
-            assert await driver.call("isolated", int(operation)) == 0
+            assert await driver.call("drain", operation) == 0
+            assert await driver.call("isolated", operation) == 0
             await _works(bench, driver, asked)
 
 
@@ -97,16 +88,16 @@ async def entries_that_cannot_be_read(dut: Any) -> None:
     bench, driver = await _started(dut)
     operation = Operation.OFFLOAD
     _, asked = two_transfers(bench, operation)
-    ring = RingMemory(bench, 4)
+    ring = RingMemory(bench, driver, 4)
     await bench.load()
-    assert await ring.set_up(driver, operation) == 0
+    assert await ring.set_up(operation) == 0
     await bench.link.fail(ring.place, ring.place + 63, 2, writes=False)
-    assert await ring.submit(driver, asked, 5) == 0
+    assert await ring.submit(asked, 5) == 0
     assert await driver.wait(operation) == (Status.DESCRIPTOR_READ_ERROR, 0)
-    assert (driver.found()["resp"], driver.found()["place"]) == (2, ring.place)
-    assert await ring.submit(driver, asked, 6) == Code.RING_DISABLED
+    assert (driver.found.response, driver.found.place) == (2, ring.place)
+    assert await ring.submit(asked, 6) == Code.RING_DISABLED
     await bench.link.heal()
-    assert await driver.call("ring_enable") == 0
+    assert await ring.call("ring_enable") == 0
     assert await driver.wait(operation) == (Status.OK, 5)
     check_result(bench, driver, asked)
     await bench.compare()
