@@ -1,4 +1,4 @@
-"""An engine's registers by their names in the table: descriptors through windows and rings, and completions, unguarded."""
+"""Registers of an engine by their names in the table: descriptors through windows and rings, and completions."""
 
 from __future__ import annotations
 
