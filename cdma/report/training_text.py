@@ -16,7 +16,8 @@ def training_text(outcome: Mapping[str, Any]) -> str:
     """A row for each type of values, their times, what stayed, and whether both trainings came out the same."""
     pages, by = outcome["page_bytes"], "golden model" if outcome["by"] == "model" else "Verilog"
     about = ("{example}: {steps} {word} of {network} with a batch of {batch}, through the {who} of {engine}, {lanes_} "
-             "and a link of {link_beat_bytes}; memories answer after {latency} cycles, streams are in {streams}. Cycles:"
+             "and a link of {link_beat_bytes}; memories answer after {latency} cycles, streams are in {streams}. "
+             "Cycles:"
              ).format(word="step" if outcome["steps"] == 1 else "steps", who=by,
                       lanes_=lanes_text(outcome["lanes"], outcome["beat_bytes"]),
                       streams="one piece each" if pages is None else f"pages of {count(pages)} bytes", **outcome)
