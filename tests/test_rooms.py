@@ -25,14 +25,13 @@ LAYERS = {
     "hdl/codec": [["lines", "blocks", "narrowing", "payload"]],
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
     "golden": [["reference", "codec/layout", "codec/buffers"], ["c", "kernels"], "codec", "engine", "speeds", "bench"],
-    "verif": ["common", "rules", ["core", "engine"], "soc", "evidence", "formal", "regression", "soak", "coverage",
-              "mutation"],
+    "verif": ["common", "rules", ["core", "engine"], "soc", "formal", "regression", "soak", "coverage"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline",
                  ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],
     "cdma": ["driver", "engines", "console", "measure", "report", "commands"],
-    "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress", "cover",
-                       "decompress", "generate", "info", "kvcache", "mutate", "plan", "prove", "results", "rules",
-                       "simulate", "soak", "soc", "timeline", "timing", "train", "verify"]],
+    "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress",
+                       "decompress", "generate", "info", "kvcache", "plan", "prove", "results", "rules", "simulate",
+                       "soak", "soc", "timeline", "timing", "train", "verify"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

@@ -1,5 +1,5 @@
 """Writes the generated pages of docs/ (commands, configuration, registers, performance, results, sign-off), the parts
-of README.md, docs/errors.md, docs/peers.md, docs/plan.md and docs/verification.md, and the measured shares of the
+of README.md, docs/errors.md, docs/peers.md and docs/plan.md, and the measured shares of the
 engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
@@ -19,6 +19,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import sign_off
+
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
 from cdma.console.options import DEFAULT_CORES
@@ -32,9 +34,6 @@ from cdma.measure.compare import read_figures
 from cdma.measure.figures import Figures
 from cdma.measure.outcomes import EngineOutcome
 from cdma.report.area_text import area_text
-from cdma.report.evidence.rules import rules_parts
-from cdma.report.evidence.sections import PARTS, section_parts
-from cdma.report.evidence.signoff_page import signoff_page
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
 from cdma.report.peers import blocks_table, codecs_table, exponents_table, paper_table
@@ -43,7 +42,7 @@ from cdma.report.performance_timing import SWEEP_PLOT
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
 from cdma.report.simulation_text import engine_simulation_text, simulation_text
-from cdma.verif.evidence.store import Evidence
+from cdma.verif.rules.catalogue import rules
 from cdma.workload.results.figures import alike, results
 from cdma.workload.timeline.engine_share import summary
 
@@ -229,18 +228,17 @@ def peers_page(figures: Figures) -> str:
     return page
 
 
-def verification_page() -> str:
-    """The page of verification, with the tables of each section of docs/verification.json between comments."""
-    page, evidence = (ROOT / "docs/verification.md").read_text(encoding="utf-8"), Evidence.load()
-    for name in PARTS:
-        body = "\n\n".join(filter(None, map(part_markdown, section_parts(evidence, name))))
-        page = _filled(page, f"<!-- {name}, from docs/verification.json -->", f"<!-- end of {name} -->", f"\n{body}\n")
-    return page
-
-
 def rules_page() -> str:
     """The page of the rules of AXI, with a table of each module between comments."""
-    body = "\n\n".join(map(part_markdown, rules_parts()))
+    found = rules()
+    modules = list(dict.fromkeys(rule.module for rule in found))
+    parts = [f"{len(found)} rules in {len(modules)} modules."]
+    for module in modules:
+        rows = [[f"`{rule.name}`", rule.side, rule.text, rule.clause, "four-state" if rule.four_state else "all"]
+                for rule in found if rule.module == module]
+        parts += [f"**`{module}`**", Table(["rule", "kept by", "what it demands", "from", "simulators"], rows,
+                                           left=range(5)).markdown()]
+    body = "\n\n".join(parts)
     return _between("docs/rules.md", "<!-- rules, from verif/rules -->", "<!-- end of rules -->", f"\n{body}\n")
 
 
@@ -284,8 +282,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/kvcache.md": printed("docs/kvcache.md"),
             ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/rules.md": rules_page(),
-            ROOT / "docs/verification.md": verification_page(),
-            ROOT / "docs/signoff.md": NOTE + signoff_page(Evidence.load()).markdown(),
+            ROOT / "docs/signoff.md": NOTE + sign_off.page(),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
             ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | shares() | plots
