@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import check_folder_of
+from cdma.console.files import check_folder_of, picture_file
 from cdma.console.networks import efficiency_of, network_options, profile_for
 from cdma.console.numbers import amount, positive
 from cdma.console.options import (
@@ -19,7 +19,6 @@ from cdma.console.options import (
     whole_number,
 )
 from cdma.console.output import print_json
-from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.plan_text import plan_text, tuning_text

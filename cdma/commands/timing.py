@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import picture_file
 from cdma.console.options import (
     add_command,
     configurations,
@@ -15,7 +16,6 @@ from cdma.console.options import (
     whole_number,
 )
 from cdma.console.output import print_json
-from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
