@@ -10,15 +10,11 @@ BUILD  := build
 # What `make compare` measures; with a cell library, LIBERTY=FILE, areas and clocks of cells as well.
 SECTIONS := shipped block_shipped engine_pages engine_write_back
 LIBERTY  :=
-# RECORD=1 keeps results in docs/verification.json; SHARD=i/n runs a part.
+# RECORD=1 keeps results in tools/results; SHARD=i/n runs a part.
 RECORD   :=
 SHARD    := 1/1
 MINUTES  := 10
 PRESETS  := smallest_engine tiny_engine
-# make mutation: how many mutants; CHANGED=1 takes those of lines that changed since the commit SINCE.
-COUNT    :=
-CHANGED  :=
-SINCE    :=
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
@@ -63,7 +59,7 @@ test: $(READY) ## set up, check style, run the tests on two cores and check type
 	@mkdir -p $(BUILD)
 	@$(PYRIGHT) & types=$$!; CDMA_REGRESSION=$(if $(RECORD),extended) $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/$(if $(RECORD),whole,test).xml; \
 		wait $$types || { echo "types: pyright found what it says above"; exit 1; }
-	@$(if $(RECORD),$(BIN)/python tools/record_regression.py test $(BUILD)/whole.xml)
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py test $(BUILD)/whole.xml)
 
 test-extended: $(READY) ## run the tests that make test leaves out for the time they take (SHARD=i/n)
 	@mkdir -p $(BUILD)
@@ -84,27 +80,35 @@ test-soc: $(READY) ## install the extra [soc] and run the tests that need it and
 regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours; SHARD=i/n, RECORD=1: for docs/signoff.md)
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=full CDMA_SHARD=$(SHARD) $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
-	@$(if $(RECORD),$(BIN)/python tools/record_regression.py regression $(BUILD)/regression.xml $(SHARD))
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py regression $(BUILD)/regression.xml $(SHARD))
 
 icarus: $(READY) ## run the regression of PRESETS in Icarus, which knows X (an hour or two; RECORD=1: for docs/signoff.md)
 	@for preset in $(PRESETS); do \
 		$(BIN)/cdma verify $$preset --simulator icarus --report $(BUILD)/icarus/$$preset --build-dir $(BUILD)/sim || exit 1; done
-	@$(if $(RECORD),$(BIN)/python tools/record_regression.py icarus $(patsubst %,$(BUILD)/icarus/%/results.json,$(PRESETS)))
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py icarus $(patsubst %,$(BUILD)/icarus/%/results.json,$(PRESETS)))
 
-formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 writes docs/verification.json)
-	@nice $(BIN)/cdma prove $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
+formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 keeps the results)
+	@mkdir -p $(BUILD)
+	@nice $(BIN)/cdma prove --shard $(SHARD) $(if $(RECORD),--json > $(BUILD)/formal.json)
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py formal $(BUILD)/formal.json)
 
-coverage: $(READY) ## measure functional, line and toggle coverage on the chosen designs (half an hour; SHARD=i/n, RECORD=1 writes docs/verification.json)
-	@nice $(BIN)/cdma cover $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
+coverage: $(READY) ## measure functional, line and toggle coverage on the chosen designs (half an hour; SHARD=i/n, RECORD=1)
+	@nice $(BIN)/python tools/cover.py --shard $(SHARD) $(if $(RECORD),--json $(BUILD)/coverage.json)
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py coverage $(BUILD)/coverage.json)
 
-coverage-python: $(READY) ## run all tests and measure which lines of Python they run (an hour or two; SHARD=i/n, RECORD=1)
-	@nice $(BIN)/cdma cover --tests tests $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
+coverage-python: $(READY) ## run all tests and measure which lines of Python they run (an hour or two; RECORD=1)
+	@mkdir -p $(BUILD)
+	@CDMA_REGRESSION=extended nice $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal
+	@$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered && $(BIN)/coverage json -q -o $(BUILD)/python.json
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py coverage $(BUILD)/python.json)
 
-mutation: $(READY) ## put COUNT faults into the hardware's sources, see whether tests find them (hours; SHARD=i/n, CHANGED=1 SINCE=COMMIT for lines that changed, RECORD=1)
-	@nice $(BIN)/cdma mutate --shard $(SHARD) $(addprefix --count ,$(COUNT)) $(if $(CHANGED),--changed) $(addprefix --since ,$(SINCE)) $(addprefix --times ,$(wildcard $(BUILD)/whole.xml)) $(if $(RECORD),--record)
+mutation: $(READY) ## put the frozen faults into the hardware's sources, see whether tests find them (hours; SHARD=i/n)
+	@nice $(BIN)/python tools/mutate.py run --part $(SHARD)
 
-soak: $(READY) ## random configurations, traffic, faults and malformed streams for MINUTES (SHARD=i/n, RECORD=1 adds to docs/verification.json)
-	@nice $(BIN)/cdma soak --minutes $(MINUTES) --shard $(SHARD) $(if $(RECORD),--record)
+soak: $(READY) ## random configurations, traffic, faults and malformed streams for MINUTES (SHARD=i/n, RECORD=1 keeps the results)
+	@mkdir -p $(BUILD)
+	@nice $(BIN)/cdma soak --minutes $(MINUTES) --shard $(SHARD) $(if $(RECORD),--json > $(BUILD)/soak.json)
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py soak $(BUILD)/soak.json)
 
 lint: $(READY) ## check style (ruff) and types (pyright)
 	@$(BIN)/ruff check .

@@ -33,6 +33,10 @@ exit codes: 0 done, 1 a check failed (malformed stream, differing bytes), 2 a mi
 'cdma COMMAND --help' has the options and examples of a command."""
 
 
+_MOVED = {"cover": "make coverage (tools/cover.py)", "mutate": "make mutation (tools/mutate.py)"}
+"""Commands of earlier versions, and what does it now."""
+
+
 class _Help(argparse.RawDescriptionHelpFormatter):
     """Descriptions as they are written, and room for the longest command, whose indent argparse does not count."""
 
@@ -86,6 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         try:
+            words = sys.argv[1:] if arguments is None else arguments
+            if words and words[0] in _MOVED:
+                raise ValueError(f"there is no command {words[0]} any more: in a clone of the repository, run "
+                                 f"{_MOVED[words[0]]}")
             call = parser().parse_args(arguments)
             with warnings.catch_warnings():
                 warnings.showwarning = partial(_show, warnings.showwarning)

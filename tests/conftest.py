@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import secrets
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -71,10 +72,8 @@ def kept_synthesis(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
 def pytest_sessionfinish() -> None:
     """Write which lines of Python were run, where that is measured: xdist kills a worker that takes more than ten
     seconds to end, as one with gigabytes of designs does, and its measurement would be lost."""
-    if "COVERAGE_PROCESS_START" in os.environ:
-        from coverage import Coverage
-        if (measured := Coverage.current()) is not None:
-            measured.save()
+    if "coverage" in sys.modules and (measured := sys.modules["coverage"].Coverage.current()) is not None:
+        measured.save()
 
 
 def _shard(text: str) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import pytest
 from tests.extended import usually
 
 ROOT = Path(__file__).resolve().parents[1]
-_EVIDENCE = ("tests/verif/evidence", "tests/verif/regression/test_record.py")
+_SOME = ("tests/verif/coverage", "tests/verif/soak")
 _FPGA = "tests/synth/area/test_fpga.py"
 _LEFT_OUT = [f"{_FPGA}::{name}" for name in (
     "test_memories_that_block_ram_cannot_be_are_named[xilinx7]", "test_every_buffer_of_an_engine_is_block_ram[ecp5]",
@@ -27,15 +27,15 @@ def _collected(*tests: str, **variables: str) -> tuple[int, list[str], str]:
 
 
 def test_each_test_is_in_one_shard() -> None:
-    every = _collected(*_EVIDENCE)[1]
-    shards = [_collected(*_EVIDENCE, CDMA_SHARD=f"{number}/3")[1] for number in (1, 2, 3)]
+    every = _collected(*_SOME)[1]
+    shards = [_collected(*_SOME, CDMA_SHARD=f"{number}/3")[1] for number in (1, 2, 3)]
     assert sorted(test for shard in shards for test in shard) == sorted(every)
     assert {len(shard) - len(every) // 3 for shard in shards} <= {0, 1}
 
 
 @pytest.mark.parametrize("shard", ["3/2", "a"])
 def test_other_shards_are_refused(shard: str) -> None:
-    code, _, said = _collected(*_EVIDENCE, CDMA_SHARD=shard)
+    code, _, said = _collected(*_SOME, CDMA_SHARD=shard)
     assert code == 4
     assert f"CDMA_SHARD must be I/N with I from 1 to N, not '{shard}'" in said
 

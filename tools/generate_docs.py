@@ -1,5 +1,5 @@
 """Writes the generated pages of docs/ (commands, configuration, registers, performance, results, sign-off), the parts
-of README.md, docs/errors.md, docs/peers.md, docs/plan.md and docs/verification.md, and the measured shares of the
+of README.md, docs/errors.md, docs/peers.md and docs/plan.md, and the measured shares of the
 engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
@@ -19,20 +19,19 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import sign_off
+
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
 from cdma.commands.area import area_text
 from cdma.console.options import DEFAULT_CORES
-from cdma.golden.results import from_json, to_json
+from cdma.golden.results import to_json
 from cdma.hdl.config.catalog import kinds
 from cdma.hdl.config.engine import engine_preset_names, load_engine
 from cdma.hdl.engine.control.table import with_options
 from cdma.hdl.generate.handover.register_map import register_page
 from cdma.hdl.generate.handover.statuses import ADVICE, MEANINGS
 from cdma.measure.compare import read_figures
-from cdma.report.evidence.rules import rules_parts
-from cdma.report.evidence.sections import PARTS, section_parts
-from cdma.report.evidence.signoff_page import signoff_page
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
 from cdma.report.peers import blocks_table, codecs_table, exponents_table, paper_table
@@ -40,9 +39,8 @@ from cdma.report.performance import SWEEP_PLOT, performance_page
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
 from cdma.report.simulation_text import simulation_text
-from cdma.verif.evidence.store import Evidence
+from cdma.verif.rules.catalogue import rules
 from cdma.workload.results.figures import alike, results
-from cdma.workload.results.records import Results
 from cdma.workload.timeline.engine_share import summary
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -189,7 +187,7 @@ def _last_lines(text: str) -> str:
     return text.rstrip().rpartition("\n\n")[2]
 
 
-def readme(figures: Mapping[str, Any], gains: Results) -> str:
+def readme(figures: Mapping[str, Any], gains: dict[str, Any]) -> str:
     """README.md, with the output of `make` and the gain of the engine between comments."""
     areas = [area_text(row) for row in figures["area"] if row["preset"] in DEFAULT_CORES and row["target"] == "generic"]
     name = load_engine("default").name
@@ -197,11 +195,11 @@ def readme(figures: Mapping[str, Any], gains: Results) -> str:
                      for section in ("engine_shipped", "engine_dense"))
     cores = _last_lines(simulation_text(figures["shipped"]))
     printed = "\n\n".join([sparse, _last_lines(dense), cores, *map(_totals, areas)])
-    old, new = (line.here for line in gains.headlines)
+    old, new = (line["here"] for line in gains["headlines"])
     gained = (
-        f"Training steps of six networks that swap their activations over PCIe 3 gain {old.average_gain:.0f} % on "
-        f"average and {old.highest_gain:.0f} % at most on a Titan X, {new.average_gain:.0f} % and "
-        f"{new.highest_gain:.0f} % on a Titan Xp, modelled on measured cycles: [What the engine "
+        f"Training steps of six networks that swap their activations over PCIe 3 gain {old['average_gain']:.0f} % on "
+        f"average and {old['highest_gain']:.0f} % at most on a Titan X, {new['average_gain']:.0f} % and "
+        f"{new['highest_gain']:.0f} % on a Titan Xp, modelled on measured cycles: [What the engine "
         "gains](docs/results.md) has that beside the paper's figures.")
     page = _between("README.md", _FIGURES, _END, part_markdown(Fenced(printed)))
     return _filled(page, _GAINS, _GAINS_END, textwrap.fill(gained, 120, break_on_hyphens=False))
@@ -216,18 +214,17 @@ def peers_page(figures: Mapping[str, Any]) -> str:
     return page
 
 
-def verification_page() -> str:
-    """The page of verification, with the tables of each section of docs/verification.json between comments."""
-    page, evidence = (ROOT / "docs/verification.md").read_text(encoding="utf-8"), Evidence.load()
-    for name in PARTS:
-        body = "\n\n".join(filter(None, map(part_markdown, section_parts(evidence, name))))
-        page = _filled(page, f"<!-- {name}, from docs/verification.json -->", f"<!-- end of {name} -->", f"\n{body}\n")
-    return page
-
-
 def rules_page() -> str:
     """The page of the rules of AXI, with a table of each module between comments."""
-    body = "\n\n".join(map(part_markdown, rules_parts()))
+    found = rules()
+    modules = list(dict.fromkeys(rule.module for rule in found))
+    parts = [f"{len(found)} rules in {len(modules)} modules."]
+    for module in modules:
+        rows = [[f"`{rule.name}`", rule.side, rule.text, rule.clause, "four-state" if rule.four_state else "all"]
+                for rule in found if rule.module == module]
+        parts += [f"**`{module}`**", Table(["rule", "kept by", "what it demands", "from", "simulators"], rows,
+                                           left=range(5)).markdown()]
+    body = "\n\n".join(parts)
     return _between("docs/rules.md", "<!-- rules, from verif/rules -->", "<!-- end of rules -->", f"\n{body}\n")
 
 
@@ -252,10 +249,10 @@ def shares() -> dict[Path, str]:
     return {ROOT / "workload/timeline/engine_share.json": engine_shares(performance())}
 
 
-def results_figures() -> object:
+def results_figures() -> dict[str, Any]:
     """The JSON of docs/results.json, or new ones where the difference is more than a library's version."""
-    path, new = ROOT / "docs/results.json", to_json(results())
-    old: object = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path, new = ROOT / "docs/results.json", results()
+    old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return old if alike(old, new) else new
 
 
@@ -263,7 +260,7 @@ def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
     figures, gains = performance(), results_figures()
     plots = {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures["sweep"]["points"])}
-    return {ROOT / "README.md": readme(figures, from_json(Results, gains)),
+    return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
             ROOT / "docs/plan.md": printed("docs/plan.md"),
@@ -271,11 +268,10 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/kvcache.md": printed("docs/kvcache.md"),
             ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/rules.md": rules_page(),
-            ROOT / "docs/verification.md": verification_page(),
-            ROOT / "docs/signoff.md": NOTE + signoff_page(Evidence.load()).markdown(),
+            ROOT / "docs/signoff.md": NOTE + sign_off.page(),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
-            ROOT / "docs/results.md": NOTE + results_page(from_json(Results, gains)).markdown()} | shares() | plots
+            ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | shares() | plots
 
 
 def stale(texts: dict[Path, str]) -> list[Path]:

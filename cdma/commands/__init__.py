@@ -10,12 +10,10 @@ from cdma.commands import (
     capture,
     characterise,
     compress,
-    cover,
     decompress,
     generate,
     info,
     kvcache,
-    mutate,
     plan,
     prove,
     results,
@@ -32,5 +30,5 @@ from cdma.commands import (
 __all__ = ["COMMANDS"]
 
 COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
-            area, timing, board, soc, rules, prove, cover, mutate, soak, compress, decompress, info, bench)
+            area, timing, board, soc, rules, prove, soak, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cdma.console.networks import compute_options, efficiency_of, size_options
-from cdma.console.numbers import positive, share
+from cdma.console.networks import (
+    ahead_option,
+    densities_text,
+    device_options,
+    efficiency_of,
+    look_ahead,
+    network_options,
+    profile_for,
+    times_text,
+)
+from cdma.console.numbers import positive
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
-from cdma.console.profiles import densities_text, profile_for, times_text
 from cdma.console.progress import Progress
-from cdma.console.schedules import ahead_option, look_ahead
 from cdma.hdl.config.files import write_file
 from cdma.report.alternatives_text import alternatives_text, picture_of, sensitivity_text
 from cdma.report.plots.drawing import require_extra
-
-if TYPE_CHECKING:
-    from cdma.measure.alternatives import AlternativesOutcome
 
 _DESCRIPTION = """\
 A training step needs more memory than the device has. What costs least? Rows: all of it on a larger device; swapping
@@ -44,23 +48,11 @@ def add(commands: Any) -> None:
                          _EXAMPLES, run)
     parser.add_argument("network", metavar="NETWORK|FILE.json", help="network (cdma timeline --list has them) or a "
                         "file with one of yours")
-    parser.add_argument("--gpu", default="h100", metavar="NAME", help="GPU (default: h100)")
-    size_options(parser)
+    device_options(parser, "h100")
+    network_options(parser)
     parser.add_argument("--dtype", metavar="TYPE", help="type of the network's values (default: the network's own)")
-    parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
-    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
-                        "rate of the GPU's own)")
-    parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured cycles are used: "
-                        "default, paper, tiny or wide (default: paper; wide for links of more than 32 GB/s)")
-    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
-                        "1000)")
     parser.add_argument("--codec", type=positive, default=100.0, metavar="GB/s", help="raw bytes a second that a "
                         "software codec on the GPU takes in and gives back, an assumption (default: 100)")
-    parser.add_argument("--density", type=share, metavar="X", help="density of all tensors after a ReLU, 0 to 1")
-    parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
-    compute_options(parser)
-    parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline, as for "
-                        "cdma timeline")
     ahead_option(parser, "async rows: ")
     parser.add_argument("--everything", action="store_true", help="swap all tensors (default: as many as it needs to "
                         "fit the device)")
@@ -83,16 +75,17 @@ def run(call: argparse.Namespace) -> int:
         print_json(outcome)
         return 0
     print(alternatives_text(outcome))
-    if outcome.sensitivity:
+    if call.sensitivity:
         print(f"\n{sensitivity_text(outcome)}")
     if call.picture:
         print(f"\npicture: {call.picture}")
     return 0
 
 
-def _outcome(call: argparse.Namespace, progress: Progress) -> AlternativesOutcome:
-    from cdma.measure.alternatives import AlternativesOutcome, sensitive
-    from cdma.workload.alternatives.study import Inputs, alternatives, best, worth_a_look
+def _outcome(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    """The alternatives as JSON has them: the rows that are shown, the one with memory enough, the fastest that fit, and
+    the swapped rows under changes."""
+    from cdma.workload.alternatives.study import Inputs, alternatives, best, sensitivity, worth_a_look
     from cdma.workload.timeline.compute import roofline
     from cdma.workload.timeline.scenario import Scenario, build_engine, suiting_preset
 
@@ -112,10 +105,11 @@ def _outcome(call: argparse.Namespace, progress: Progress) -> AlternativesOutcom
             parts.plan, parts.device, replace(reached, convolution=value, product=value, attention=value)))
         for value in (0.3, 0.7)}
     network = parts.plan.network
-    return AlternativesOutcome(
-        network.name, network.about, network.batch, network.dtype, call.gpu, parts.device.about,
-        scenario.device_memory, scenario.link_reached, times_text(scenario, call.profile, reached),
-        densities_text(scenario, parts.plan, parts.fillings), str(scenario.ahead or "as far as memory is free"),
-        call.codec, call.everything,
-        rows if call.all else worth_a_look(rows), rows[0], best(rows), best(rows, lossless=False),
-        sensitive(inputs, others) if call.sensitivity else ())
+    return {"network": network.name, "about": network.about, "batch": network.batch, "dtype": network.dtype,
+            "gpu": call.gpu, "gpu_name": parts.device.about, "memory_gb": scenario.device_memory,
+            "link_gb_per_s": scenario.link_reached, "times": times_text(scenario, call.profile, reached),
+            "densities": densities_text(scenario, parts.plan, parts.fillings),
+            "ahead": str(scenario.ahead or "as far as memory is free"), "codec_gb_per_s": call.codec,
+            "everything": call.everything, "rows": rows if call.all else worth_a_look(rows), "enough": rows[0],
+            "fastest_lossless": best(rows), "fastest": best(rows, lossless=False),
+            "sensitivity": sensitivity(inputs, others) if call.sensitivity else []}

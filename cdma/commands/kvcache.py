@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cdma.console.numbers import positive, share
+from cdma.console.networks import device_options
+from cdma.console.numbers import share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
 from cdma.report.kvcache_text import kvcache_text
-
-if TYPE_CHECKING:
-    from cdma.measure.kvcaches import KvOutcome
 
 _DESCRIPTION = """\
 A decoder makes a token at a time and reads the keys and values of all tokens before (KV cache). Where these do not fit
@@ -40,14 +38,7 @@ def add(commands: Any) -> None:
                         "and others) or a file with one of yours")
     parser.add_argument("--context", type=whole_number, required=True, metavar="N", help="tokens of each sequence")
     parser.add_argument("--batch", type=whole_number, required=True, metavar="B", help="sequences")
-    parser.add_argument("--gpu", default="h100", metavar="NAME", help="GPU (default: h100)")
-    parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
-    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
-                        "rate of the GPU's own)")
-    parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured cycles are used: "
-                        "default, paper, tiny or wide (default: paper; wide for links of more than 32 GB/s)")
-    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
-                        "1000)")
+    device_options(parser, "h100")
     parser.add_argument("--block", type=whole_number, default=16, metavar="TOKENS", help="tokens of a transfer, whose "
                         "keys or values of a layer are contiguous on the device (default: 16)")
     parser.add_argument("--page", type=_page, default=4096, metavar="SIZE", help="page of host memory, 4K to 2M "
@@ -67,8 +58,8 @@ def run(call: argparse.Namespace) -> int:
     return 0
 
 
-def _outcome(call: argparse.Namespace) -> KvOutcome:
-    from cdma.measure.kvcaches import KvOutcome
+def _outcome(call: argparse.Namespace) -> dict[str, Any]:
+    """The cache as JSON has it: the ratio that was measured, what fits, and the ways of moving the rest."""
     from cdma.workload.data import SUMS
     from cdma.workload.serving.decoders import load_decoder
     from cdma.workload.serving.kvcache import Cache, kv_cache
@@ -89,9 +80,11 @@ def _outcome(call: argparse.Namespace) -> KvOutcome:
                   * call.efficiency, device.bandwidth * 1e9, memory * 1e9, link * 1e9, call.block, call.page)
     preset = call.engine or suiting_preset(link)
     measured = kv_ratio(call.dump or SUMS, call.array or SHIPPED_ARRAYS)
-    resident, rows = kv_cache(cache, build_engine(preset, call.clock), measured.ratio)
-    return KvOutcome(decoder.name, decoder.about, dtype, call.context, call.batch, call.gpu, device.about, memory, link,
-                     preset, call.block, cache.block_bytes, call.page, measured, resident, rows)
+    resident, rows = kv_cache(cache, build_engine(preset, call.clock), measured["ratio"])
+    return {"network": decoder.name, "about": decoder.about, "dtype": dtype, "context": call.context,
+            "batch": call.batch, "gpu": call.gpu, "gpu_name": device.about, "memory_gb": memory, "link_gb_per_s": link,
+            "engine": preset, "block_tokens": call.block, "block_bytes": cache.block_bytes, "page_bytes": call.page,
+            "measured": measured, "resident": resident, "rows": rows}
 
 
 def _page(text: str) -> int:

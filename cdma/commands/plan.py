@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.files import check_folder_of
-from cdma.console.networks import compute_options, efficiency_of, size_options
-from cdma.console.numbers import amount, positive, share
+from cdma.console.networks import efficiency_of, network_options, profile_for
+from cdma.console.numbers import amount, positive
 from cdma.console.options import (
     add_command,
     dtype_option,
@@ -20,7 +20,6 @@ from cdma.console.options import (
 )
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
-from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.plan_text import plan_text
@@ -99,12 +98,8 @@ def add(commands: Any) -> None:
                         "(default: 0)")
     parser.add_argument("--gpu", metavar="NAME", help="networks: GPU (default: titan-x); with it, a folder of "
                         "cdma capture is planned as a network, not as a dump")
-    size_options(parser, "networks: ")
+    network_options(parser, "networks: ")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic"), help="networks: what is swapped (default: all)")
-    parser.add_argument("--density", type=share, metavar="X", help="networks: density of all tensors after a ReLU")
-    parser.add_argument("--densities", metavar="FILE", help="networks: dump to measure, or .json with densities")
-    compute_options(parser, "networks: ")
-    parser.add_argument("--profile", metavar="FILE.json", help="networks: times of every layer instead of the roofline")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the plan")
     parser.add_argument("--tune", action="store_true", help="replay a training run with a controller that decides by "
                         "itself")

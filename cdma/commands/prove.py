@@ -45,7 +45,6 @@ def add(commands: Any) -> None:
                         help="longest time of a proof (default: 1800)")
     parser.add_argument("--again", action="store_true", help="take no results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the proofs, run none")
-    parser.add_argument("--record", action="store_true", help="write results into docs/verification.json")
     parser.add_argument("--build-dir", type=Path, default=Path("build/formal"), metavar="DIR",
                         help="folder for netlists, waves and earlier results (default: build/formal)")
     json_option(parser)
@@ -55,35 +54,27 @@ def run(call: argparse.Namespace) -> int:
     """Run the proofs and print a table."""
     from cdma.hdl.config.catalog import load_design
     from cdma.verif.common.tools import MissingToolError
-    from cdma.verif.evidence.store import check_store
-    from cdma.verif.formal.evidence import record
     from cdma.verif.formal.run import choose, prove
     from cdma.verif.formal.table import PROOFS, proofs_of
 
-    if call.config and call.record:
-        raise ValueError("--record is for the table: leave --config out")
     proofs = PROOFS if call.config is None else proofs_of(load_design(call.config))
     if not proofs:
         raise ValueError(f"there are no proofs of {call.config}: give an engine, or a compressor or decompressor of "
                          "lines")
     if call.list:
-        refuse(call, "--list proves nothing", "--record", "--again")
+        refuse(call, "--list proves nothing", "--again")
         chosen = choose(call.names, call.which, call.shard, proofs)
         if call.json:
             print_json([_row(proof) for proof in chosen])
         else:
             print("\n".join(_listed(proof) for proof in chosen))
         return 0
-    if call.record:
-        check_store()
     try:
         with Progress() as progress:
             report = prove(call.names, call.which, call.shard, proofs=proofs, jobs=call.jobs, folder=call.build_dir,
                            limit=call.limit, again=call.again, progress=progress)
     except MissingToolError as error:
         raise ValueError(str(error)) from error
-    if call.record:
-        record(report, "cdma prove --record" if call.which == "all" else f"cdma prove --set {call.which} --record")
     print_json(report) if call.json else print(_text(report))
     return 0 if report.passed else 1
 

@@ -23,8 +23,8 @@ aborts, resets in mid-transfer, malformed streams, ports that do not answer. The
 malformed streams go through the golden model and the plain reference, which must agree.
 
 A failing case is made smaller, one test, fewer stimuli and fewer options, and written as a file, which --replay runs
-again. Seeds are in log.jsonl of the report folder. Ctrl-C ends it early: what was done until then is printed, and
-recorded with --record. Exit code 0 says that nothing failed."""
+again. Seeds are in log.jsonl of the report folder. Ctrl-C ends it early: what was done until then is printed. Exit
+code 0 says that nothing failed."""
 
 _EXAMPLES = """\
   cdma soak --minutes 60                                    an hour, with new seeds
@@ -55,7 +55,6 @@ def add(commands: Any) -> None:
     parser.add_argument("--waves", metavar="DIR", help="with --replay: folder for the waves")
     parser.add_argument("--report", default="build/soak", metavar="DIR", help="folder for log.jsonl and failures "
                         "(default: build/soak)")
-    parser.add_argument("--record", action="store_true", help="add the results to docs/verification.json")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR", help="folder for compiled designs (default: "
                         "build/sim)")
     json_option(parser)
@@ -66,7 +65,7 @@ def run(call: argparse.Namespace) -> int:
     if call.waves and not call.replay:
         raise ValueError("--waves records the waves of a case: give its file with --replay")
     if call.replay:
-        refuse(call, "--replay runs the case of a file", "--streams", "--record", "--seed", *_OF_SOAKS)
+        refuse(call, "--replay runs the case of a file", "--streams", "--seed", *_OF_SOAKS)
     if call.streams:
         refuse(call, "--streams simulates nothing", *_OF_SOAKS)
     with simulation_errors():
@@ -74,24 +73,17 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _soak(call: argparse.Namespace) -> int:
-    from cdma.verif.evidence.store import Evidence, check_store, recording
-    from cdma.verif.soak.soak import joined, soak, streams_only
+    from cdma.verif.soak.soak import soak, streams_only
 
-    if call.record:
-        check_store()
     seed = secrets.randbelow(1 << 31) if call.seed is None else call.seed
     config = engine(call.engine, []) if call.engine else None
     with Progress() as progress:
         if call.streams is not None:
             found = streams_only(call.streams, seed, progress=progress)
         else:
-            old = Evidence.load().results("soak") if call.record else None
             found = soak(call.minutes, seed, shard=call.shard, build_dir=Path(call.build_dir),
-                         report=Path(call.report), progress=progress, seen=(old or {}).get("pairs", ()), config=config,
+                         report=Path(call.report), progress=progress, config=config,
                          benches=call.bench)
-    if call.record:
-        with recording() as evidence:
-            evidence.merge("soak", command="make soak MINUTES=240 RECORD=1", part=found, join=joined)
     print_json(found) if call.json else print(_text(found, seed))
     return 1 if found.failures else 0
 

@@ -6,20 +6,27 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.networks import compute_options, efficiency_of, size_options
+from cdma.console.networks import (
+    ahead_option,
+    densities_text,
+    device_options,
+    efficiency_of,
+    look_ahead,
+    network_options,
+    profile_for,
+    schedule_text,
+    times_text,
+)
 from cdma.console.numbers import amount, number, positive, share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
-from cdma.console.profiles import densities_text, profile_for, times_text
 from cdma.console.progress import Progress
-from cdma.console.schedules import look_ahead, schedule_options, schedule_text
 from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
 
 if TYPE_CHECKING:
-    from cdma.measure.timelines import PaperOutcome, TimelineOutcome
     from cdma.workload.timeline.study import Study
 
 _DESCRIPTION = """\
@@ -56,8 +63,8 @@ def add(commands: Any) -> None:
                         "--list), a file with one of yours, or a folder of cdma capture")
     parser.add_argument("--list", action="store_true", help="list networks and GPUs")
     parser.add_argument("--paper", action="store_true", help="the six networks of the paper beside its figures")
-    parser.add_argument("--gpu", default="titan-x", metavar="NAME", help="GPU (default: titan-x)")
-    size_options(parser)
+    device_options(parser, "titan-x")
+    network_options(parser)
     parser.add_argument("--dtype", metavar="TYPE", help="type of the network's values: float32, bfloat16, float16, "
                         "float8_e4m3 or float8_e5m2 (default: the network's own)")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms", "budget"), default="all",
@@ -72,26 +79,16 @@ def add(commands: Any) -> None:
                         "cpu_offload_budget_gb")
     parser.add_argument("--shards", type=_count, default=1, metavar="N", help="GPUs that share the weights, their "
                         "gradients and the optimizer's state, as with FSDP (default: 1)")
-    parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
-    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
-                        "rate of the GPU's own, as the paper measured on PCIe 3 x16: 12.8)")
-    parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured "
-                        "cycles are used: default, paper, tiny or wide (default: paper, six lanes of 32 bytes; wide "
-                        "for links of more than 32 GB/s)")
     parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a lane's beat (default: the "
                         "preset's)")
-    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
-                        "1000)")
     parser.add_argument("--share", type=_share_or_file, metavar="X|FILE.json", help="share of its limit that the "
                         "engine reaches: a number above 0 and at most 1, or figures of cdma bench (default: the "
                         "measured cycles of the preset)")
-    parser.add_argument("--density", type=share, metavar="X", help="density of all tensors after a ReLU, 0 to 1")
-    parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
-    compute_options(parser)
-    parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline: "
-                        '{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}')
-    schedule_options(parser)
+    parser.add_argument("--schedule", choices=("layer", "queue"), default="layer", help="layer: each layer waits for "
+                        "the transfers beside it, as vDNN does; queue: asynchronous transfers, as frameworks do today "
+                        "(default: layer)")
+    ahead_option(parser, "queue: ")
     parser.add_argument("--gantt", type=picture_file, metavar="FILE.svg", help="write the timelines as a picture")
     json_option(parser)
 
@@ -101,9 +98,7 @@ def run(call: argparse.Namespace) -> int:
     if (call.network is not None) + call.list + call.paper != 1:
         raise ValueError("give one of a network, --paper and --list (cdma timeline --list names the networks)")
     if call.list:
-        from cdma.measure.timelines import lists
-
-        named = lists()
+        named = _lists()
         print_json(named) if call.json else print(lists_text(named))
         return 0
     if call.gantt:
@@ -118,7 +113,7 @@ def run(call: argparse.Namespace) -> int:
             if call.gantt:
                 from cdma.report.plots.gantt import gantt
 
-                title = f"{outcome.network}, batch {outcome.batch}, {outcome.gpu_name}, policy {call.policy}"
+                title = f"{outcome['network']}, batch {outcome['batch']}, {outcome['gpu_name']}, policy {call.policy}"
                 write_file(call.gantt, gantt(done.rows, title))
     if call.json:
         print_json(outcome)
@@ -129,8 +124,24 @@ def run(call: argparse.Namespace) -> int:
     return 0
 
 
-def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[TimelineOutcome, Study]:
-    from cdma.measure.timelines import EngineInputs, TimelineOutcome
+def _lists() -> dict[str, Any]:
+    """The networks and GPUs that can be named, as JSON has them."""
+    from cdma.workload.networks.catalog import NETWORKS, load_network
+    from cdma.workload.networks.tensors import tensors
+    from cdma.workload.timeline.gpus import GPUS
+
+    found = []
+    for name in NETWORKS:
+        network = load_network(name)
+        saved = sum(tensor.size for tensor in tensors(network).tensors.values() if tensor.saved)
+        found.append({"name": name, "batch": network.batch, "input": network.input_shape, "dtype": network.dtype,
+                      "params": network.params, "gflops": network.flops / 1e9, "activation_mb": saved / 1e6,
+                      "about": network.about})
+    return {"networks": found, "gpus": list(GPUS.values())}
+
+
+def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[dict[str, Any], Study]:
+    """The step of a network as JSON has it, and its timelines."""
     from cdma.workload.timeline.gpus import gpu
     from cdma.workload.timeline.scenario import Scenario, build_engine, suiting_preset
 
@@ -147,13 +158,17 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
         call.positions, budget=call.budget, shards=call.shards)
     done = scenario.study(progress)
     network, device = done.plan.network, gpu(call.gpu)
-    inputs = EngineInputs(preset, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
-                          engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
-    return TimelineOutcome(network.name, network.about, network.batch, network.dtype, network.compute, device.name,
-                           device.about, scenario.device_memory, call.policy, scenario.link_reached,
-                           times_text(scenario, call.profile, reached),
-                           densities_text(scenario, done.plan, done.fillings), inputs, done.summary(),
-                           schedule_text(call.schedule, done), call.shards), done
+    return {
+        "network": network.name, "about": network.about, "batch": network.batch, "dtype": network.dtype,
+        "compute": network.compute, "gpu": device.name, "gpu_name": device.about, "memory_gb": scenario.device_memory,
+        "policy": call.policy, "link_gb_per_s": scenario.link_reached,
+        "times": times_text(scenario, call.profile, reached),
+        "densities": densities_text(scenario, done.plan, done.fillings),
+        "engine": {"preset": preset, "lanes": engine.lanes, "beat_bytes": engine.beat_bytes,
+                   "link_beat_bytes": engine.link_beat_bytes, "clock_mhz": call.clock,
+                   "lane_gb_per_s": engine.lane_bandwidth / 1e9,
+                   "link_port_gb_per_s": engine.link_port_bandwidth / 1e9, "share": _share_text(call.share)},
+        **done.summary(), "schedule": schedule_text(call.schedule, done), "shards": call.shards}, done
 
 
 def _share_text(share: float | str | None) -> str:
@@ -163,8 +178,8 @@ def _share_text(share: float | str | None) -> str:
     return f"measured cycles of {Path(share).name}" if isinstance(share, str) else f"{share:g} of its limit"
 
 
-def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
-    from cdma.measure.timelines import PaperOutcome
+def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    """Steps of the paper's networks, and its figures beside ours."""
     from cdma.workload.networks.catalog import PAPER
     from cdma.workload.results.paper import beside, headline
     from cdma.workload.timeline.gpus import gpu
@@ -178,8 +193,9 @@ def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
         outcome, study = _outcome(call, name, progress)
         networks.append(outcome)
         studies.append(study)
-    return PaperOutcome(call.gpu, gpu(call.gpu).about, call.policy, networks[0].link_gb_per_s, tuple(networks),
-                        beside(headline(studies), call.gpu))
+    return {"gpu": call.gpu, "gpu_name": gpu(call.gpu).about, "policy": call.policy,
+            "link_gb_per_s": networks[0]["link_gb_per_s"], "networks": networks,
+            "beside": beside(headline(studies), call.gpu)}
 
 
 def _share_or_file(text: str) -> float | str:

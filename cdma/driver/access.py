@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import mmap
 import os
-import platform
 import select
 import struct
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
 from cdma.driver.layout import WINDOW_SIZE
 
-__all__ = ["FileRegisters", "Registers", "UioRegisters", "VfioRegisters", "fence"]
+__all__ = ["FileRegisters", "Registers", "UioRegisters", "VfioRegisters"]
 
-_SEQUENTIAL = 5
 _REGION = struct.Struct("=IIIIQQ")
 _REGION_INFO = 0x3B6C
 _MAPPABLE = 4
@@ -36,29 +31,6 @@ class Registers(Protocol):
     def write32(self, offset: int, value: int) -> None:
         """Write a register."""
         ...
-
-
-@cache
-def _barrier() -> Callable[[int], Any] | None:
-    if platform.machine().lower() in ("x86_64", "amd64", "i386", "i686"):
-        return None
-    try:
-        return ctypes.CDLL("libatomic.so.1").atomic_thread_fence
-    except (OSError, AttributeError) as error:
-        raise OSError(f"no memory barrier for {platform.machine()}: install libatomic (Debian and Ubuntu: apt install "
-                      "libatomic1), or give Driver(..., barrier=...) one of your own") from error
-
-
-def fence() -> None:
-    """Keep accesses to memory and registers in order. x86 does so by itself; elsewhere libatomic's fence is called.
-
-    Raises
-    ------
-    OSError
-        If a fence is needed, and there is no libatomic.
-    """
-    if (barrier := _barrier()) is not None:
-        barrier(_SEQUENTIAL)
 
 
 class FileRegisters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from cdma.driver.layout import CHANNEL, ENGINE, PAGES, mask
+from cdma.driver.layout import mask
 from cdma.golden.engine import (
     RECORD_BYTES,
     Completion,
@@ -13,6 +13,7 @@ from cdma.golden.engine import (
     Engine,
     Memory,
     Operation,
+    Parameters,
     RecordWriter,
     Status,
     Window,
@@ -20,7 +21,6 @@ from cdma.golden.engine import (
 )
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.table import registers
-from cdma.verif.engine.parameters import golden_parameters
 
 __all__ = ["ModelRegisters"]
 
@@ -57,7 +57,7 @@ class ModelRegisters:
         self.config = config
         self.device = device
         self.link = link
-        self._parameters = golden_parameters(config)
+        self._parameters = Parameters.of(config)
         self._table = {register.offset: register for register in registers(config)}
         self._names = {register.name: register.offset for register in self._table.values()}
         self._values = {offset: register.reset for offset, register in self._table.items()}
@@ -92,7 +92,7 @@ class ModelRegisters:
         for operation in Operation:
             if register.name.startswith(f"{operation.name}_WRITE_BACK_") and self.config.write_back:
                 return self._write_ring(operation, register.name.removeprefix(f"{operation.name}_WRITE_BACK_"), value)
-            if PAGES[operation.name.lower()] <= offset < PAGES[operation.name.lower()] + 0x100:
+            if register.name.startswith(f"{operation.name}_"):
                 return self._write_channel(operation, register.name.removeprefix(f"{operation.name}_"), value)
         return self._write_engine(register.name, value)
 
@@ -106,8 +106,8 @@ class ModelRegisters:
     def _pair(self, name: str) -> int:
         return self._get(f"{name}_LO") | self._get(f"{name}_HI") << 32
 
-    def _refuse(self, name: str, part: str, table: dict) -> None:
-        self._values[self._names[name]] |= mask(table["REFUSED"], part)
+    def _refuse(self, name: str, part: str) -> None:
+        self._values[self._names[name]] |= mask(name, part)
 
     def _write_engine(self, name: str, value: int) -> None:
         if name in ("IRQ_STATUS", "REFUSED"):
@@ -123,7 +123,7 @@ class ModelRegisters:
         elif name.startswith(_LOCKED_BY) or name == "WINDOW_CONTROL":
             enabled = any(self._get(f"{each.name}_RING_CONTROL") for each in Operation)
             if self._get("WINDOW_CONTROL") or (enabled and name != "WINDOW_CONTROL"):
-                self._refuse("REFUSED", "ADDRESS_WINDOW", ENGINE)
+                self._refuse("REFUSED", "ADDRESS_WINDOW")
             else:
                 self._set(name, value)
         elif not (name.endswith("_ATTRIBUTES") and self._get("WINDOW_CONTROL")):
@@ -137,12 +137,12 @@ class ModelRegisters:
         elif name == "DOORBELL":
             words = (self._get(f"{operation.name}_DESCRIPTOR_{word}") for word in range(16))
             if len(channel.waiting) == self.config.queue_depth:
-                self._refuse(refused, "DOORBELL", CHANNEL)
+                self._refuse(refused, "DOORBELL")
             else:
                 channel.waiting.append(Descriptor.unpack(_WORDS.pack(*words)))
         elif name == "COMPLETION_POP":
             if not channel.done or channel.recorded:
-                self._refuse(refused, "COMPLETION_POP", CHANNEL)
+                self._refuse(refused, "COMPLETION_POP")
             else:
                 del channel.done[0]
         elif name == "COUNTER_CONTROL":
@@ -158,9 +158,9 @@ class ModelRegisters:
             if allowed:
                 self._set(full, value)
             else:
-                self._refuse(refused, "RING", CHANNEL)
+                self._refuse(refused, "RING")
         elif name.startswith(("RING_BASE", "RING_SIZE")) and self._get(f"{operation.name}_RING_CONTROL"):
-            self._refuse(refused, "RING", CHANNEL)
+            self._refuse(refused, "RING")
         else:
             self._set(full, value)
             if name == "RING_SIZE":
@@ -173,14 +173,14 @@ class ModelRegisters:
         base, size = self._pair(f"{prefix}BASE"), self._get(f"{prefix}SIZE")
         if name == "CONTROL" and value & 1:
             if not self._parameters.takes_ring(base, size, self._windows().link):
-                self._refuse(f"{operation.name}_REFUSED", "WRITE_BACK", CHANNEL)
+                self._refuse(f"{operation.name}_REFUSED", "WRITE_BACK")
                 return
             channel.writer = channel.writer or RecordWriter(base, size)
             channel.recorded = True
         elif name == "CONTROL":
             channel.recorded = False
         elif channel.recorded and name in ("BASE_LO", "BASE_HI", "SIZE"):
-            self._refuse(f"{operation.name}_REFUSED", "WRITE_BACK", CHANNEL)
+            self._refuse(f"{operation.name}_REFUSED", "WRITE_BACK")
             return
         elif name == "SIZE":
             channel.writer = None
@@ -212,7 +212,7 @@ class ModelRegisters:
                                                     else asked.packed_bytes)
             for happened, event in ((asked.interrupt, "COMPLETION"), (done.status is not Status.OK, "ERROR")):
                 if happened:
-                    self._values[self._names["IRQ_STATUS"]] |= mask(ENGINE["IRQ_STATUS"], f"{operation.name}_{event}")
+                    self._values[self._names["IRQ_STATUS"]] |= mask("IRQ_STATUS", f"{operation.name}_{event}")
 
     def _fetch(self, operation: Operation, channel: _Channel) -> None:
         prefix = f"{operation.name}_RING_"

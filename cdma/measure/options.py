@@ -13,9 +13,8 @@ from cdma.synth.tools.scripts import DEFAULT_RECIPE
 
 __all__ = ["OPTIONS", "OPTIONS_OF", "PEER_CORES", "engine_options"]
 
-PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
-              "narrow_decompressor", "wide_compressor", "wide_decompressor")
-"""The presets of cores that docs/peers.md compares with designs of others: one pair for each width."""
+PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor")
+"""The presets of cores that docs/peers.md compares with designs of others."""
 
 OPTIONS_OF = "paper"
 """The preset that the options are added to: the one with the highest goals for area and clock."""

@@ -18,8 +18,8 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.measure.synthesis import measured_engine
 from cdma.measure.verified import Verification
 from cdma.synth.area.cores import area
+from cdma.verif.common.digest import rtl_digest
 from cdma.verif.common.tools import MissingToolError, require
-from cdma.verif.evidence.digest import rtl_digest
 from cdma.verif.formal.proof import ProofResult
 from cdma.verif.formal.run import prove
 from cdma.verif.formal.table import proofs_of

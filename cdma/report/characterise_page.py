@@ -14,12 +14,12 @@ from cdma.report.characterise_tables import (
     array_table,
     group_table,
     over_steps,
-    step_label,
     total_table,
     training,
 )
 from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Histograms, Lines, Part, Stems, Table, Tiles, Trend
+from cdma.workload.dumps.steps import step_text
 
 if TYPE_CHECKING:
     from cdma.workload.characterise.arrays import Array, Coded
@@ -108,7 +108,7 @@ def _training(found: Measured) -> Iterator[Section]:
     if labels:
         yield Section("Density over training", ["Share of elements that are not zero, layer by layer.",
                                                 Lines("", labels, layers)])
-    sums = {step_label(*step): reduce(add, (array.stored for array in arrays))
+    sums = {step_text(*step): reduce(add, (array.stored for array in arrays))
             for step, arrays in over_steps(found.arrays).items()}
     if len(sums) > 1:
         rows = {CODINGS[coding]: [coded.ratio(coding) for coded in sums.values()] for coding in _SHOWN}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cdma.console.about import project_version
 from cdma.console.output import count, fixed
 from cdma.report.table import Table
+from cdma.workload.dumps.steps import step_text
 
 if TYPE_CHECKING:
     from cdma.workload.characterise.arrays import Array, Coded
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from cdma.workload.verdict.offloads import Offload, Path
     from cdma.workload.verdict.verdict import Verdict
 
-__all__ = ["CODINGS", "Measured", "array_table", "characterise_text", "group_table", "over_steps", "step_label",
+__all__ = ["CODINGS", "Measured", "array_table", "characterise_text", "group_table", "over_steps",
            "total_table", "training"]
 
 CODINGS = {"zvc8": "ZVC 8", "zvc16": "ZVC 16", "zvc32": "ZVC 32", "rle": "RLE", "zlib": "zlib", "blocks": "blocks",
@@ -116,15 +117,15 @@ def characterise_text(found: Measured, every: bool = False) -> str:
                                                             for item in found.verdict.items)]),
              f"{found.made}; {found.engine}, a link of {found.path.link:g} GB/s",
              ("In all, by format and layout; ratios are raw bytes over packed bytes:\n\n"
-              f"{Table(*total_table(found.shown_totals), left=(0, 1)).text()}"),
-             f"Groups of alike arrays, as stored:\n\n{Table(*group_table(found), left=(0, 2, 3)).text()}"]
+              f"{Table(*total_table(found.shown_totals)).text()}"),
+             f"Groups of alike arrays, as stored:\n\n{Table(*group_table(found)).text()}"]
     if every:
         parts.append(f"Every array, as stored:\n\n{Table(*array_table(found)).text()}")
     labels, layers = training(found.groups)
     if labels:
         rows = [[layer, *(fixed(density, 3) for density in row)] for layer, row in layers.items()]
         parts.append(f"Density over training:\n\n{Table(['layer', *labels], rows).text()}")
-        rows = [_row(step_label(*step), own, found)
+        rows = [_row(step_text(*step), own, found)
                 for step, own in over_steps(found.arrays).items()]
         parts.append(f"All arrays of a step:\n\n{Table(['step', *_HEAD], rows).text()}")
     return "\n\n".join(parts)
@@ -168,7 +169,7 @@ def training(groups: Sequence[Group]) -> tuple[list[str], dict[str, list[float |
     stepped = [group for group in groups if group.step is not None]
     steps = sorted({_step(group.first) for group in stepped})
     found = {(group.layer, _step(group.first)): group.stored.density.density for group in stepped}
-    return [step_label(*step) for step in steps], {layer: [found.get((layer, step)) for step in steps]
+    return [step_text(*step) for step in steps], {layer: [found.get((layer, step)) for step in steps]
                                                    for layer in dict.fromkeys(group.layer for group in stepped)}
 
 
@@ -179,11 +180,6 @@ def over_steps(arrays: Sequence[Array]) -> dict[tuple[str, int], list[Array]]:
         if array.step is not None:
             steps.setdefault(_step(array), []).append(array)
     return dict(sorted(steps.items(), key=lambda entry: entry[0]))
-
-
-def step_label(unit: str, number: int) -> str:
-    """What a step is called."""
-    return f"{number} %" if unit == "% of training" else f"{unit} {number}"
 
 
 def _step(array: Array) -> tuple[str, int]:

@@ -10,22 +10,25 @@ SUMMARY = """\
 - **Today.** Training steps of transformers in bfloat16 that swap their activations (GPT-2, Llama 3, ViT) have nothing
   to gain from zeros: their ratio by zero-value coding is {dense_zvc:.2f}. With exponents it is {dense_least:.2f} to
   {dense_most:.2f}. Beside asynchronous offload that uses the memory which is free, as frameworks can, steps on A100,
-  H100, H200 and B200 gain {async_least:.0f} to {async_most:.0f} %, the most where swapping costs most: it makes a step
-  {plain_least:.2f} to {plain_most:.2f} times as long without the engine, and {swap_least:.2f} to {swap_most:.2f} times
-  with it. Where swapping costs less than computing all activations again would (a third of a step), the engine gains
-  {worth_least:.0f} to {worth_most:.0f} %: that is the figure to plan with. Where offload hides behind computing, it
-  gains nothing. Where a squared ReLU brings zeros back, the ratio is {relu_zvc:.2f} by zeros and
+  H100, H200 and B200 gain {async_least:.0f} to {async_most:.0f} %, the most where swapping costs most: it makes a
+  step {plain_least:.2f} to {plain_most:.2f} times as long without the engine, and {swap_least:.2f} to {swap_most:.2f}
+  times with it. Where swapping costs less than computing all activations again would (a third of a step), the engine
+  gains {worth_least:.0f} to {worth_most:.0f} %: that is the figure to plan with. Where offload hides behind
+  computing, it gains nothing. Where a squared ReLU brings zeros back, the ratio is {relu_zvc:.2f} by zeros and
   {relu_exponents:.2f} by exponents.
 - **The paper's question.** All that follows is about the paper's networks, in float32.
-- **Ratio.** Activations of a trained SqueezeNet have a ratio of {dump_ratio:.2f}. Those of a small network have
-  {begin_ratio:.2f} at the beginning of its training and {end_ratio:.2f} at the end. With the densities that are known
-  here, the swapped tensors of the paper's six networks have {ratio:.2f} on average by bytes, and {tensor_ratio:.2f} if
-  all tensors count alike; the paper has {paper_ratio} and does not say how it weighs.
-- **Speed.** The engine makes training steps that swap {old_average:.0f} % faster on average and {old_highest:.0f} % at
-  most on a Titan X, {new_average:.0f} % and {new_highest:.0f} % on a Titan Xp. The paper has {paper_old_average} % and
-  {paper_old_highest} %, {paper_new_average} % and {paper_new_highest} %.
-- **Remaining cost.** Plain swapping makes a step {old_vdnn:.2f} times as long on a Titan X and {new_vdnn:.2f} times on
-  a Titan Xp; with the engine it is {old_zvc:.2f} and {new_zvc:.2f} times as long.
+- **Ratio.** Activations of a trained SqueezeNet have a ratio of {first[ratio][zvc]:.2f}. Those of a small network
+  have {begin[ratio][zvc]:.2f} at the beginning of its training and {end[ratio][zvc]:.2f} at the end. With the
+  densities that are known here, the swapped tensors of the paper's six networks have {old[here][average_ratio]:.2f}
+  on average by bytes, and {old[here][tensor_ratio]:.2f} if all tensors count alike; the paper has
+  {old[paper][average_ratio]} and does not say how it weighs.
+- **Speed.** The engine makes training steps that swap {old[here][average_gain]:.0f} % faster on average and
+  {old[here][highest_gain]:.0f} % at most on a Titan X, {new[here][average_gain]:.0f} % and
+  {new[here][highest_gain]:.0f} % on a Titan Xp. The paper has {old[paper][average_gain]} % and
+  {old[paper][highest_gain]} %, {new[paper][average_gain]} % and {new[paper][highest_gain]} %.
+- **Remaining cost.** Plain swapping makes a step {old[slowdown][vdnn]:.2f} times as long on a Titan X and
+  {new[slowdown][vdnn]:.2f} times on a Titan Xp; with the engine it is {old[slowdown][zvc]:.2f} and
+  {new[slowdown][zvc]:.2f} times as long.
 - **Memory.** Swapping reduces the memory that a step needs on the device by {least_saved:.0f} to {most_saved:.0f} %.
   The engine does not change that: it reduces the time that swapping costs.
 - **Newer links.** With PCIe 5 on an H100 the engine of sixteen lanes gains {faster:.0f} %. NVLink-C2C has more
@@ -83,34 +86,37 @@ et al., Compressing DMA Engine, HPCA 2018 (arXiv 1705.01626).
 
 DIFFERENCES = """\
 - **Densities.** The paper measured each layer over the whole training, and publishes the average only,
-  {paper_density}. Here AlexNet, VGG-16 and GoogLeNet have densities that are published by layer, of inference with
+  {engines[density]}. Here AlexNet, VGG-16 and GoogLeNet have densities that are published by layer, of inference with
   trained networks; SqueezeNet has those of the shipped dump, and published ones where the dump has no array; OverFeat
-  and Network in Network have {paper_density} behind every ReLU. [The timeline](timeline.md#densities) names the
+  and Network in Network have {engines[density]} behind every ReLU. [The timeline](timeline.md#densities) names the
   sources.
-- **Average ratio.** It is {by_bytes:.2f} if each network's tensors are weighted by their bytes, and {by_tensors:.2f}
-  as the mean of all {tensors} swapped tensors; the paper has {paper_ratio} and does not say how it weighs. Weighted by
-  bytes, layers that differ do not raise a ratio: coded bytes grow in proportion to the density, so that only the
-  density in all counts (but for blocks with nearly no zero: they go raw and save 3 %). As a mean of ratios they do,
-  because a tensor of few values adds more than one of many takes away. The arrays of the small network have
-  {arrays_ratio:.2f} as a mean and {arrays_together:.2f} by bytes, at a density of {arrays_density:.2f}. One density of
-  {paper_density} everywhere would give {ratio_of_average:.2f}, and pictures, which are swapped too, have no zeros. For
-  a ratio of {paper_ratio} by bytes all that is swapped must have a density of {density_of_ratio:.2f}.
-- **Highest ratio.** A ratio of {paper_highest} needs a layer with a density of {density_of_highest:.3f}. The sparsest
-  tensor here is `{here_tensor}` of {here_network}, with {here_density:.3f} and a ratio of {here_highest:.2f}; the
-  sparsest array of the shipped dumps, `{sparsest}`, has {sparsest_density:.3f}.
+- **Average ratio.** It is {first[here][average_ratio]:.2f} if each network's tensors are weighted by their bytes, and
+  {first[here][tensor_ratio]:.2f} as the mean of all {sparsest[tensors]} swapped tensors; the paper has
+  {first[paper][average_ratio]} and does not say how it weighs. Weighted by bytes, layers that differ do not raise a
+  ratio: coded bytes grow in proportion to the density, so that only the density in all counts (but for blocks with
+  nearly no zero: they go raw and save 3 %). As a mean of ratios they do, because a tensor of few values adds more
+  than one of many takes away. The arrays of the small network have {arrays_ratio:.2f} as a mean and
+  {arrays_together:.2f} by bytes, at a density of {arrays_density:.2f}. One density of {engines[density]} everywhere
+  would give {ratio_of_average:.2f}, and pictures, which are swapped too, have no zeros. For a ratio of
+  {first[paper][average_ratio]} by bytes all that is swapped must have a density of {density_of_ratio:.2f}.
+- **Highest ratio.** A ratio of {first[paper][highest_ratio]} needs a layer with a density of
+  {density_of_highest:.3f}. The sparsest tensor here is `{sparsest[tensor]}` of {sparsest[network]}, with
+  {sparsest[density]:.3f} and a ratio of {sparsest[ratio]:.2f}; the sparsest array of the shipped dumps,
+  `{array[array]}`, has {array[density]:.3f}.
 - **Compute times.** The paper measured layers on the GPU; here times come from a roofline at half of the peak. The
-  faster the layers are, the less of the swapping they hide: at {slow} of the peak the average gain on a Titan Xp is
-  {slow_gain:.0f} %, at {fast} it is {fast_gain:.0f} %. A table below has more.
-- **Networks.** The networks with the least arithmetic per byte of activation gain most: `{most}` gains {most_gain:.0f}
-  % on a Titan X, `{least}` {least_gain:.0f} %. In OverFeat and VGG-16 the convolutions take so long that they hide most
-  transfers.
-- **vDNN itself.** VGG-16 with a batch of 256 loses {vdnn_loss:.0f} % here and {paper_loss:.0f} % in the paper. It
-  needs {vdnn_memory:.1f} GB here and {paper_memory:.0f} GB in the paper. Our model has no work space for convolutions,
-  and not the slower algorithms that a device with too little memory must use.
-- **CSWAP** compresses with the GPU's own cores, chooses tensors by what they gain, and was measured in networks of its
-  choice; here it is the paper's six, and all tensors, through an engine beside the cores.
+  faster the layers are, the less of the swapping they hide: at {slow[efficiency]} of the peak the average gain on a
+  Titan Xp is {slow[headlines][titan-xp][average_gain]:.0f} %, at {fast[efficiency]} it is
+  {fast[headlines][titan-xp][average_gain]:.0f} %. A table below has more.
+- **Networks.** The networks with the least arithmetic per byte of activation gain most: `{most}` gains
+  {most_gain:.0f} % on a Titan X, `{least}` {least_gain:.0f} %. In OverFeat and VGG-16 the convolutions take so long
+  that they hide most transfers.
+- **vDNN itself.** VGG-16 with a batch of 256 loses {vdnn[here][loss]:.0f} % here and {vdnn[paper][loss]:.0f} % in the
+  paper. It needs {vdnn[here][memory_gb]:.1f} GB here and {vdnn[paper][memory_gb]:.0f} GB in the paper. Our model has
+  no work space for convolutions, and not the slower algorithms that a device with too little memory must use.
+- **CSWAP** compresses with the GPU's own cores, chooses tensors by what they gain, and was measured in networks of
+  its choice; here it is the paper's six, and all tensors, through an engine beside the cores.
 - **The engine** does not cause the differences: with a tensor of the average density it reaches {share:.2f} % of its
-  limit in an offload, plus {start:.0f} cycles for start and end."""
+  limit in an offload, plus {reached[start_cycles]:.0f} cycles for start and end."""
 
 NETWORKS = """\
 Policy `all`: all tensors that backward needs are swapped, over 12.8 GB/s (PCIe 3), through the preset `paper` at 1000

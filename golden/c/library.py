@@ -1,18 +1,13 @@
-"""Compiles the C library where there is a C compiler, once a machine, and calls it.
+"""Calls the C library, compiled where there is a C compiler.
 
-The result is kept in ``$XDG_CACHE_HOME/cdma`` (``~/.cache/cdma``); where that cannot be written, each process compiles
-it again. Without a compiler, or with ``CDMA_CODEC=numpy`` in the environment, callers use NumPy.
+Without a compiler, or with ``CDMA_CODEC=numpy`` in the environment, callers use NumPy.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
-import platform
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cdma.golden.c.compiled import COMPILERS, compiled, compiler
 from cdma.golden.codec.buffers import Bytes
 
 __all__ = ["CODECS", "about", "available", "built", "compress", "expand", "sources", "use"]
@@ -29,8 +25,7 @@ __all__ = ["CODECS", "about", "available", "built", "compress", "expand", "sourc
 CODECS = ("numpy", "c")
 """Names that :func:`use` and ``CDMA_CODEC`` accept."""
 
-_COMPILERS = ("cc", "gcc", "clang")
-_OPTIONS = ("-std=gnu99", "-O3", "-shared", "-fPIC")
+_OPTIONS = ("-std=gnu99", "-O3")
 _CLONES = '-DCDMA_CODEC_CLONES=__attribute__((target_clones("arch=x86-64-v3","default")))'
 """A second version of what expands, for processors of the last ten years; not every compiler and system has it."""
 _UNKNOWN = (1 << 8 * ctypes.sizeof(c_size_t)) - 1
@@ -64,7 +59,7 @@ def use(name: str) -> Iterator[None]:
     if name not in CODECS:
         raise ValueError(f"the codec must be {' or '.join(CODECS)}, not {name!r}")
     if name == "c" and not built():
-        raise ValueError(f"the codec c needs a C compiler: none of {', '.join(_COMPILERS)} compiles it")
+        raise ValueError(f"the codec c needs a C compiler: none of {', '.join(COMPILERS)} compiles it")
     token = _wanted.set(name)
     try:
         yield
@@ -87,11 +82,11 @@ def built() -> bool:
 
 def about() -> str:
     """The compiler and its options, or that there is none."""
-    compiler = _compiler()
-    if compiler is None or _library() is None:
+    program = compiler()
+    if program is None or _library() is None:
         return "no C compiler"
-    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
-    return f"{said.partition(chr(10))[0].strip() or compiler} {' '.join(_OPTIONS[:2])}"
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    return f"{said.partition(chr(10))[0].strip() or program} {' '.join(_OPTIONS)}"
 
 
 def compress(raw: Bytes, coding: int, block_bytes: int, fallback: bool) -> Bytes:
@@ -119,52 +114,10 @@ def expand(stream: Bytes, block_bytes: int, raw_bytes: int | None, coding: int |
     return None if status else length.value
 
 
-def _compiler() -> str | None:
-    return next((found for name in _COMPILERS if (found := shutil.which(name))), None)
-
-
 @cache
 def _library() -> ctypes.CDLL | None:
-    compiler = _compiler()
-    if compiler is None:
-        return None
-    for options in ((*_OPTIONS, _CLONES), _OPTIONS):
-        found = _built(compiler, options)
-        if found is not None:
-            return found
-    return None
-
-
-def _built(compiler: str, options: tuple[str, ...]) -> ctypes.CDLL | None:
-    """The library that a compiler makes with these options; None if it makes none that loads."""
-    key = hashlib.sha256(repr((sources(), compiler, options, platform.machine())).encode()).hexdigest()[:16]
-    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cdma" / f"codec-{key}.so"
-    try:
-        if kept.exists():
-            return _loaded(kept)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        beside: Path | None = kept.parent
-        with tempfile.TemporaryFile(dir=beside):
-            pass
-    except OSError:
-        beside = None
-    # Beside its place, so that it can be renamed: another process may compile at the same time.
-    with tempfile.TemporaryDirectory(prefix=".codec-", dir=beside) as folder:
-        made = Path(folder) / "codec.so"
-        done = subprocess.run([compiler, *options, "-o", str(made), str(Path(__file__).parent / "cdma_codec.c")],
-                              capture_output=True, check=False)
-        if done.returncode:
-            return None
-        if beside is None:
-            return _loaded(made)    # loaded code stays after its file is gone
-        made.replace(kept)
-    return _loaded(kept)
-
-
-def _loaded(file: Path) -> ctypes.CDLL | None:
-    try:
-        library = ctypes.CDLL(str(file))
-    except OSError:
+    library = compiled("codec", sources(), *_OPTIONS, _CLONES) or compiled("codec", sources(), *_OPTIONS)
+    if library is None:
         return None
     size = POINTER(c_size_t)
     library.cdma_compress_bound.restype = c_size_t

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 from cdma.golden.codec.blocks import check_block_bytes
 from cdma.golden.codec.coding import Coding, check_coding, coding_name
@@ -88,6 +89,12 @@ class Parameters:
             raise ValueError(f"lanes must be 1 to 16, not {self.lanes}")
         if not 32 <= self.address_bits <= 64:
             raise ValueError(f"address_bits must be 32 to 64, not {self.address_bits}")
+
+    @classmethod
+    def of(cls, config: Any) -> Self:
+        """Those of a configuration: its attributes of the same names; the numbers of its codings are ``numbers``."""
+        names = (field.name for field in fields(cls) if field.name != "codings")
+        return cls(codings=tuple(map(Coding, config.numbers)), **{name: getattr(config, name) for name in names})
 
     def refusal(self, asked: Descriptor, channel: Operation | None = None, windows: Windows = OPEN) -> Status | None:
         """Why a descriptor is refused before anything is read or written: the first check that fails, or None.

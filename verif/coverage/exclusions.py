@@ -15,8 +15,8 @@ __all__ = ["EXCLUSIONS", "KINDS", "Exclusion", "Judged", "judge", "read_exclusio
 EXCLUSIONS = Path(__file__).with_name("exclusions.toml")
 """The exclusions of this project."""
 
-KINDS = ("bin", "line", "toggle", "python")
-"""What can be excluded: bins of the plan, lines and toggles of Verilog, and files of Python."""
+KINDS = ("bin", "line", "toggle")
+"""What can be excluded: bins of the plan, and lines and toggles of Verilog."""
 
 _FIELDS = {"kind", "name", "reason", "signed"}
 _MOST_BITS = 256

@@ -1,4 +1,4 @@
-"""What coverage there is: the plan's features, the Verilog of each design, and lines of Python; read from folders."""
+"""What coverage there is, of the plan's features and of the Verilog of each design; read from folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from cdma.verif.common.cover import restored
 from cdma.verif.coverage.exclusions import Exclusion, read_exclusions
 from cdma.verif.coverage.functional import FeatureResult, Samples, add_up, functional, of_points
 from cdma.verif.coverage.points import read_points
-from cdma.verif.coverage.python_lines import PackageResult, python_results
 from cdma.verif.coverage.verilog import DesignResult, design_results
 
 __all__ = ["GOALS", "CoverageReport", "read_report"]
@@ -33,8 +32,6 @@ class CoverageReport:
         Of the plan, in its order.
     designs
         Kinds of coverage of designs that were compiled for it.
-    packages
-        Lines of Python, by package; none where Python was not measured.
     exclusions
         What does not have to be hit.
     """
@@ -42,16 +39,14 @@ class CoverageReport:
     simulations: int
     features: tuple[FeatureResult, ...]
     designs: tuple[DesignResult, ...]
-    packages: tuple[PackageResult, ...]
     exclusions: tuple[Exclusion, ...]
 
     @derived
     def shares(self) -> dict[str, float | None]:
-        """Share that is hit by kind: bins, line, toggle, python; None where nothing was measured."""
+        """Share that is hit by kind: bins, line, toggle; None where nothing was measured."""
         of = {"bins": [(each.hit, each.bins) for each in self.features],
               **{kind: [(each.hit, each.points) for each in self.designs if each.kind == kind]
-                 for kind in ("line", "toggle")},
-              "python": [(each.hit, each.lines) for each in self.packages]}
+                 for kind in ("line", "toggle")}}
         totals = {kind: (sum(hit for hit, _ in parts), sum(total for _, total in parts)) for kind, parts in of.items()}
         return {kind: hit / total if total else None for kind, (hit, total) in totals.items()}
 
@@ -81,8 +76,8 @@ def read_report(folders: Sequence[Path], exclusions: Sequence[Exclusion] | None 
     for folder in folders:
         written = restored(folder)
         found = list(restored_points(folder))
-        if not written and not found and not list(folder.glob("python/*")):
-            raise ValueError(f"{folder} has no coverage: give a folder that cdma cover or make coverage wrote")
+        if not written and not found:
+            raise ValueError(f"{folder} has no coverage: give a folder that make coverage wrote")
         count += len(written)
         samples += written
         for name, text in found:
@@ -92,5 +87,4 @@ def read_report(folders: Sequence[Path], exclusions: Sequence[Exclusion] | None 
         points = [point for text in texts for point in read_points(text)]
         samples.append(of_points(points))
         results += design_results(name.rsplit("-", 2)[0].removesuffix("_bench"), points, rules)
-    return CoverageReport(count, functional(add_up(samples), rules), tuple(results),
-                          python_results(folders, rules), rules)
+    return CoverageReport(count, functional(add_up(samples), rules), tuple(results), rules)

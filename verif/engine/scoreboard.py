@@ -15,6 +15,7 @@ from cdma.golden.engine import (
     Fault,
     Memory,
     Operation,
+    Parameters,
     Response,
     Silence,
     Status,
@@ -26,7 +27,6 @@ from cdma.verif.common.stream import Bytes
 from cdma.verif.engine.layout import Arena
 from cdma.verif.engine.locate import Written, where
 from cdma.verif.engine.pages import listed_bytes, pages_of
-from cdma.verif.engine.parameters import golden_parameters
 from cdma.verif.engine.stream_sampling import sample_transfer, sample_windows
 
 __all__ = ["Scoreboard", "Totals"]
@@ -87,7 +87,7 @@ class Scoreboard:
         self._beats = config.link_beat_bytes
         self._arenas = {Operation.OFFLOAD: link, Operation.PREFETCH: device}
         self._memories = {"device": Memory(device.base, device.image), "link": Memory(link.base, link.image)}
-        self._engine = Engine(golden_parameters(config), self._memories["device"], self._memories["link"])
+        self._engine = Engine(Parameters.of(config), self._memories["device"], self._memories["link"])
         self._loose: list[_Loose] = []
         self._config = config
         self._written: dict[int, list[Written]] = {id(arena): [] for arena in (device, link)}

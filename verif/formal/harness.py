@@ -12,7 +12,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, Assume, ClockDomain, Const, Cover, Fragment, Module, Signal, Value, ValueLike
 from amaranth.hdl._ast import Initial
 
-from cdma.verif.evidence.digest import ROOT
+from cdma.verif.common.digest import ROOT
 from cdma.verif.formal.names import names_of
 from cdma.verif.formal.platform import FormalPlatform
 

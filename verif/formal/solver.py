@@ -18,8 +18,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdma.verif.common.digest import ROOT
 from cdma.verif.common.tools import MissingToolError
-from cdma.verif.evidence.digest import ROOT
 from cdma.verif.formal.sat import CIRCUIT
 
 __all__ = ["Run", "circuit", "explore", "induct", "model", "reach", "require", "search", "yosys"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from cdma.verif.soak.cases import Case, CaseResult, run_case, shrink, write_case
 from cdma.verif.soak.configs import Pair, all_pairs, pairs, random_config
 from cdma.verif.soak.streams import check_streams
 
-__all__ = ["SoakReport", "joined", "soak", "streams_only"]
+__all__ = ["SoakReport", "soak", "streams_only"]
 
 _CONFIG_S = 240.0
 """Seconds for a configuration: compiling it takes some tens of them."""
@@ -85,8 +85,8 @@ class SoakReport:
 
 
 def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_dir: Path, report: Path | None = None,
-         progress: Callable[[str, int, int], None] | None = None, seen: Iterable[str] = (),
-         config: EngineConfig | None = None, benches: Sequence[str] = ()) -> SoakReport:
+         progress: Callable[[str, int, int], None] | None = None, config: EngineConfig | None = None,
+         benches: Sequence[str] = ()) -> SoakReport:
     """Soak for so many minutes: each configuration has one case at least, and a case that is under way is finished.
 
     An interrupt ends it: the case that is under way is dropped, those before count.
@@ -103,8 +103,6 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
         Folder for ``log.jsonl``, with a line for each case, and for files of failures.
     progress
         Called with what is under way, seconds that passed, and seconds in all.
-    seen
-        Pairs of settings of earlier soaks, which are drawn less often.
     config
         The only configuration; random ones when not given.
     benches
@@ -121,7 +119,7 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
     rng = np.random.default_rng([seed, *shard])
     began = time.monotonic()
     state = _State(report, build_dir)
-    known: set[Pair] = {_pair(pair) for pair in seen}
+    known: set[Pair] = set()
 
     def left() -> float:
         return began + 60 * minutes - time.monotonic()
@@ -258,18 +256,3 @@ class _State:
 def _processor_s() -> float:
     """Seconds of a processor that this process and those it started have used."""
     return sum(used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
-
-
-def joined(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
-    """The JSON of two reports as one: numbers are added, pairs, seeds and failures collected."""
-    if old is None:
-        return part
-    found = dict(part)
-    for name in ("minutes", "processor_minutes", "configurations", "cases", "cycles", "streams_golden", "streams_rtl"):
-        found[name] = round(old[name] + part[name], 2)
-    found["benches"] = {bench: old["benches"].get(bench, 0) + part["benches"].get(bench, 0)
-                        for bench in sorted({*old["benches"], *part["benches"]})}
-    found["pairs"] = sorted({*old["pairs"], *part["pairs"]})
-    for name in ("seeds", "failures"):
-        found[name] = [*old[name], *part[name]]
-    return found

@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
-from cdma.workload.alternatives.published import ACTNN
 from cdma.workload.alternatives.recomputing import Recomputed, best_checkpoints, cheap_layers
 from cdma.workload.dumps.types import element_type
 from cdma.workload.networks.tensors import Tensor, Tensors
@@ -28,9 +28,16 @@ __all__ = ["CODEC_RATE", "CODINGS", "Alternative", "Inputs", "alternatives", "be
 CODEC_RATE = 100.0
 """10^9 raw bytes a second of a software codec on the GPU, in each direction: an assumption, because published rates
 differ between data, algorithms and GPUs by more than ten times. It is an option of the command."""
+_ACTNN_BITS, _ACTNN_LOSS = 32 / 12, "negligible on vision tasks (published)"
+"""2-bit activations: Chen et al., ActNN: Reducing Training Memory Footprint via 2-Bit Activation Compressed Training,
+ICML 2021, abstract: activations take 12 times less memory than in float32, with what is stored beside the 2 bits."""
 _SOFTWARE = "zlib"  # the measured ratio that stands for codecs in software
 CODINGS = tuple(name for name in ("zvc", "exponents") if name in ALGORITHMS)
 """The codings of the engine that have rows."""
+
+_WAITS_US = (10.0, 50.0)
+"""Microseconds to start a transfer and wait for it that are compared; a launch and a synchronisation of a GPU's stream
+take a few to some tens."""
 
 _NO_LOSS, _NOTHING = "none", "nothing"
 _ENGINE = "the engine"
@@ -146,9 +153,30 @@ def worth_a_look(rows: Sequence[Alternative]) -> tuple[Alternative, ...]:
     return tuple(row for row in rows if row == rows[0] or not any(map(row.beaten_by, rows)))
 
 
-def sensitivity(inputs: Inputs, changes: Mapping[str, Inputs]) -> dict[str, tuple[Alternative, ...]]:
-    """The swapped rows with other inputs, by name; ``inputs`` are the first, as ``as given``."""
-    return {name: tuple(_Rows(one).swaps()) for name, one in {"as given": inputs, **changes}.items()}
+def sensitivity(inputs: Inputs, others: Mapping[str, Inputs]) -> list[dict[str, Any]]:
+    """How far the engine's gain over plain swapping depends on the time of a wait, on the share of the link, and on
+    other inputs, by name.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        Of each ``change`` and ``schedule`` the step times over that with memory enough, plain (``offload_x``) and with
+        the engine by coding (``engine_x``), and ``gain_percent`` of the engine by coding.
+    """
+    changes = {"as given": inputs} | {
+        f"{us:g} us more for each transfer": replace(inputs, wait=us / 1e6) for us in _WAITS_US} | {
+        f"{share:.0%} of the link": replace(inputs, link=inputs.link * share) for share in (0.75, 0.5, 0.25)}
+    found = []
+    for change, one in (changes | dict(others)).items():
+        rows = {(row.schedule, row.name): row for row in _Rows(one).swaps()}
+        for schedule in ("layer", "queue"):
+            plain = rows[schedule, "offload"]
+            engine = {coding: rows[schedule, f"engine, {coding}"] for coding in CODINGS}
+            found.append({"change": change, "schedule": schedule, "offload_x": plain.slowdown,
+                          "engine_x": {coding: row.slowdown for coding, row in engine.items()},
+                          "gain_percent": {coding: 100 * (plain.step_ms / row.step_ms - 1)
+                                           for coding, row in engine.items()}})
+    return found
 
 
 class _Rows:
@@ -204,13 +232,13 @@ class _Rows:
     def _two_bits(self) -> list[Alternative]:
         plan, last = self._in.plan, len(self._in.plan.steps) - 1
         stored = {name: tensor for name, tensor in plan.tensors.items() if tensor.saved and tensor.last_use < last}
-        share = ACTNN.bits / 8 / element_type(plan.network.dtype).itemsize
+        share = _ACTNN_BITS / 8 / element_type(plan.network.dtype).itemsize
         changed, extra = _beside(self._whole, stored, lambda raw: raw * (1 + share) / self._in.bandwidth)
         again = {name: max(tensor.kept) for name, tensor in stored.items()}
         line = run(plan, changed, (), plain_dma(self._in.link), self._in.bandwidth, again)
         line = replace(line, memory=line.memory + round(share * sum(tensor.size for tensor in stored.values())))
         return [self._row("2-bit activations", "kept on the device, quantised to 2 bits by the GPU", "", line, 0.0,
-                          extra, accuracy=ACTNN.accuracy)]
+                          extra, accuracy=_ACTNN_LOSS)]
 
     def _software(self) -> list[Alternative]:
         return [self._swap("codec on the GPU", f"coded by the GPU at {self._in.codec_rate / 1e9:g} GB/s, then swapped",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["titled_step", "training_step"]
+__all__ = ["step_text", "titled_step", "training_step"]
 
 _STEP = re.compile(r"(?P<unit>p|step|epoch)(?P<step>\d+)(?:/(?P<layer>.+))?")
-_UNITS = {"p": "% of training", "step": "step", "epoch": "epoch"}
+_PERCENT = "% of training"
+_UNITS = {"p": _PERCENT, "step": "step", "epoch": "epoch"}
 
 
 def training_step(name: str, prefix: str = "") -> tuple[str, int | None, str | None]:
@@ -34,3 +35,8 @@ def titled_step(title: str) -> tuple[str, int | None, str | None]:
     """The same of a name that may have the dump's before it: ``run:p020/conv1``, ``epoch3:conv1``."""
     prefix, colon, name = title.rpartition(":")
     return training_step(name if colon else title, prefix)
+
+
+def step_text(unit: str | None, number: int | None) -> str:
+    """What a step is called: ``20 %``, ``step 100``."""
+    return f"{number} %" if unit == _PERCENT else f"{unit} {number}"

@@ -2,74 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from cdma.golden.results import INLINED
 from cdma.workload.characterise.arrays import Array, Coded, characterise, in_all
-from cdma.workload.data import shipped_dumps
+from cdma.workload.dumps.steps import step_text
 
-__all__ = ["ArrayFigures", "DumpFigures", "Figures", "LayoutFigures", "StepFigures", "dump_figures", "dumps"]
+__all__ = ["dump_figures"]
 
 _CODINGS = {"zvc": "blocks", "exponent": "exponents", "rle": "rle", "zlib": "zlib"}
 """The engine's stream, exponent coding and the paper's baselines, by their names in characterise."""
 
 
-@dataclass(frozen=True)
-class Figures:
-    """An array, or many: its density, the ratio at the bound of mask coding, and the ratio of each coding."""
-
-    raw_bytes: int
-    density: float | None
-    bound: float | None
-    ratio: Mapping[str, float | None]
-
-
-@dataclass(frozen=True)
-class ArrayFigures:
-    """An array of a dump, and its step of training in words."""
-
-    array: str
-    step: str | None
-    figures: Figures = field(metadata=INLINED)
-
-
-@dataclass(frozen=True)
-class LayoutFigures:
-    """All arrays of a dump in one layout."""
-
-    layout: str
-    figures: Figures = field(metadata=INLINED)
-
-
-@dataclass(frozen=True)
-class StepFigures:
-    """A step of training: density by layer, and all that is stored of the step."""
-
-    label: str
-    density: Mapping[str, float | None]
-    in_all: Figures
-
-
-@dataclass(frozen=True)
-class DumpFigures:
-    """A dump; ``training`` is empty if its arrays have no step."""
-
-    dump: str
-    arrays: tuple[ArrayFigures, ...]
-    in_all: Figures
-    layouts: tuple[LayoutFigures, ...]
-    training: tuple[StepFigures, ...]
-
-
-def dumps() -> tuple[DumpFigures, ...]:
-    """The figures of every shipped dump."""
-    return tuple(dump_figures(path) for path in shipped_dumps().values())
-
-
-def dump_figures(path: Path) -> DumpFigures:
-    """Densities and ratios of a dump.
+def dump_figures(path: Path) -> dict[str, Any]:
+    """Densities and ratios of a dump: of each array, of all, by layout, and by step of training if names have one.
 
     Parameters
     ----------
@@ -78,28 +25,27 @@ def dump_figures(path: Path) -> DumpFigures:
     """
     arrays = characterise([path], form=None, jobs=1)
     totals = in_all(arrays)
-    rows = tuple(ArrayFigures(array.layer, _label(array), _figures(array.stored)) for array in arrays)
-    return DumpFigures(path.stem, rows, _figures(totals[0]),
-                       tuple(LayoutFigures(total.layout, _figures(total)) for total in totals),
-                       tuple(_training(arrays)))
+    return {"dump": path.stem,
+            "arrays": [{"array": array.layer, "step": _label(array), **_figures(array.stored)} for array in arrays],
+            "in_all": _figures(totals[0]),
+            "layouts": [{"layout": total.layout, **_figures(total)} for total in totals],
+            "training": list(_training(arrays))}
 
 
-def _figures(coded: Coded) -> Figures:
-    return Figures(coded.raw_bytes, coded.density.density, coded.bound("blocks"),
-                   {name: coded.ratio(coding) for name, coding in _CODINGS.items()})
+def _figures(coded: Coded) -> dict[str, Any]:
+    """Of one or more arrays: density, the ratio at the bound of mask coding, and the ratio of each coding."""
+    return {"raw_bytes": coded.raw_bytes, "density": coded.density.density, "bound": coded.bound("blocks"),
+            "ratio": {name: coded.ratio(coding) for name, coding in _CODINGS.items()}}
 
 
-def _training(arrays: Sequence[Array]) -> Iterator[StepFigures]:
-    """The steps of training in order."""
+def _training(arrays: Sequence[Array]) -> Iterator[dict[str, Any]]:
+    """Of each step of training the density by layer, and all that is stored."""
     stepped = sorted((array for array in arrays if array.step is not None), key=lambda array: array.step or 0)
-    for label in dict.fromkeys(label for array in stepped if (label := _label(array)) is not None):
+    for label in dict.fromkeys(map(_label, stepped)):
         own = [array for array in stepped if _label(array) == label]
-        yield StepFigures(label, {array.layer: array.stored.density.density for array in own},
-                          _figures(in_all(own)[0]))
+        yield {"label": label, "density": {array.layer: array.stored.density.density for array in own},
+               "in_all": _figures(in_all(own)[0])}
 
 
 def _label(array: Array) -> str | None:
-    """The step of training in words, None without."""
-    if array.step is None:
-        return None
-    return f"{array.step} %" if array.step_unit == "% of training" else f"{array.step_unit} {array.step}"
+    return None if array.step is None else step_text(array.step_unit, array.step)

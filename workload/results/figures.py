@@ -7,7 +7,7 @@ engine, and the assumptions that docs/timeline.md lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from math import floor, isclose, log10
 from typing import Any
@@ -15,43 +15,11 @@ from typing import Any
 import numpy as np
 
 from cdma.workload.alternatives.recomputing import cheap_layers
-from cdma.workload.data import DIGITS
+from cdma.workload.data import DIGITS, shipped_dumps
 from cdma.workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
 from cdma.workload.networks.published import PUBLISHED, counts
-from cdma.workload.results.dumps import dump_figures, dumps
-from cdma.workload.results.paper import (
-    CSWAP,
-    HIGHEST_RATIO,
-    RATIO,
-    SPEEDUPS,
-    TORCHTITAN,
-    VDNN_LOSS,
-    VDNN_MEMORY,
-    Swapping,
-    headline,
-)
-from cdma.workload.results.records import (
-    CountsRow,
-    CswapCase,
-    DensityRow,
-    DriftRow,
-    EfficiencyRow,
-    EngineShares,
-    GpuHeadline,
-    GpuNetworks,
-    Link,
-    LinkRow,
-    NetworkRow,
-    OffloadRow,
-    PaperHeadline,
-    PolicyRow,
-    Results,
-    ShareRow,
-    Sparsest,
-    TodayRow,
-    VdnnCase,
-    VdnnFigures,
-)
+from cdma.workload.results.dumps import dump_figures
+from cdma.workload.results.paper import CSWAP, HIGHEST_RATIO, RATIO, SPEEDUPS, TORCHTITAN, VDNN, headline
 from cdma.workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, default_fillings, published_networks, uniform
 from cdma.workload.timeline.efficiency import EFFICIENCY
 from cdma.workload.timeline.engine_share import DIRECTIONS
@@ -86,16 +54,17 @@ CODINGS = ("zvc", "exponents")
 """The codings of the engine."""
 
 
-LINKS = (Link("PCIe 3 x16", 12.8, "titan-xp"), Link("PCIe 3 x16", 12.8, "v100"), Link("PCIe 4 x16", 25.6, "a100"),
-         Link("PCIe 5 x16", 51.2, "h100"), Link("NVLink 2 to POWER9", 75.0, "v100"),
-         Link("NVLink-C2C", 450.0, "h100"))
-"""PCIe at 80 % of its rate, as in the paper; NVLink at its full rate, which favours plain swapping."""
-
-Progress = Callable[[str, int, int], None]
+LINKS = (("PCIe 3 x16", 12.8, "titan-xp"), ("PCIe 3 x16", 12.8, "v100"), ("PCIe 4 x16", 25.6, "a100"),
+         ("PCIe 5 x16", 51.2, "h100"), ("NVLink 2 to POWER9", 75.0, "v100"), ("NVLink-C2C", 450.0, "h100"))
+"""Links with 10^9 bytes a second in one direction, and a GPU that has each: PCIe at 80 % of its rate, as in the paper;
+NVLink at its full rate, which favours plain swapping."""
 
 
-def results(progress: Progress | None = None) -> Results:
-    """All figures, times in milliseconds, each number rounded to the digits that are the same on every machine.
+def results(progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
+    """All figures as JSON has them, each number rounded to the digits that are the same on every machine.
+
+    Times are in milliseconds, gains in per cent; ``slowdown`` is a step's time over that without swapping, ``speedup``
+    and ``gain`` are over plain swapping, and rows of the study are ``oracle``, ``vdnn`` and the algorithms.
 
     Parameters
     ----------
@@ -103,16 +72,16 @@ def results(progress: Progress | None = None) -> Results:
         Called with a stage, the parts done, and all parts.
     """
     parts: dict[str, Callable[[], Any]] = {
-        "today": _today, "offloads": _offloads, "dumps": dumps, "networks": _networks, "headlines": _headlines,
-        "vdnn": _vdnn, "cswap": _cswap, "policies": _policies, "links": _links, "engines": _engines,
-        "densities": _densities, "drift": _drift, "sparsest": _sparsest, "by_layer": published_networks,
-        "efficiencies": _efficiencies, "published": _published}
+        "today": _today, "offloads": _offloads, "dumps": lambda: map(dump_figures, shipped_dumps().values()),
+        "networks": _networks, "headlines": _headlines, "vdnn": _vdnn, "cswap": _cswap, "policies": _policies,
+        "links": _links, "engines": _engines, "densities": _densities, "drift": _drift, "sparsest": _sparsest,
+        "by_layer": published_networks, "efficiencies": _efficiencies, "published": _published}
     found = {}
     for number, (name, part) in enumerate(parts.items()):
         if progress is not None:
             progress("results", number, len(parts))
-        found[name] = part()
-    return _rounded(Results(**found))
+        found[name] = _rounded(part())
+    return found
 
 
 @cache
@@ -134,11 +103,13 @@ def _six(on: str, **changes: Any) -> list[Study]:
     return [_study(_scenario(name, on, **changes)) for name in PAPER]
 
 
-def _today() -> tuple[TodayRow, ...]:
-    return tuple(_today_row(network, name) for network in DECODERS for name in TODAYS_GPUS)
+def _today() -> list[dict[str, Any]]:
+    """Transformers of today on GPUs with their own links, with a batch that needs swapping: plainly, or by the engine.
+    Memory is that in the queue."""
+    return [_today_row(network, name) for network in DECODERS for name in TODAYS_GPUS]
 
 
-def _today_row(network: str, name: str) -> TodayRow:
+def _today_row(network: str, name: str) -> dict[str, Any]:
     device = gpu(name)
     # The port of the narrow engine carries 32 GB/s.
     preset = ENGINES[device.link_reached * 1e9 > _engine(ENGINES[0]).link_port_bandwidth]
@@ -149,19 +120,19 @@ def _today_row(network: str, name: str) -> TodayRow:
         scenario = replace(scenario, batch=2 * (scenario.batch or 1))
     by_schedule = {schedule: _study(replace(scenario, schedule=schedule)) for schedule in SCHEDULES}
     study = by_schedule["queue"]
-    return TodayRow(
-        network, study.plan.network.batch, study.plan.network.dtype, name, device.about, device.link,
-        device.link_reached, preset, SHARDS, study.density(), _behind_relu(study),
-        {coding: study.ratio(coding) for coding in CODINGS},
-        study.rows["vdnn"].moved / 2e9, _memory_gb(study),
-        {schedule: {row: found.slowdown(row) for row in ("vdnn", *CODINGS)}
-         for schedule, found in by_schedule.items()},
-        {schedule: {row: 100 * (found.speedup(row) - 1) for row in CODINGS}
-         for schedule, found in by_schedule.items()})
+    return {"network": network, "batch": study.plan.network.batch, "dtype": study.plan.network.dtype, "gpu": name,
+            "gpu_name": device.about, "link": device.link, "gb_per_s": device.link_reached, "engine": preset,
+            "shards": SHARDS, "density": study.density(), "relu_density": _behind_relu(study),
+            "ratio": {coding: study.ratio(coding) for coding in CODINGS}, **_moved(study),
+            "slowdown": {schedule: {row: found.slowdown(row) for row in ("vdnn", *CODINGS)}
+                         for schedule, found in by_schedule.items()},
+            "gain": {schedule: {row: 100 * (found.speedup(row) - 1) for row in CODINGS}
+                     for schedule, found in by_schedule.items()}}
 
 
-def _offloads() -> tuple[OffloadRow, ...]:
-    """The budgets of torchtitan: cheap layers are computed again, as its selective checkpointing does."""
+def _offloads() -> list[dict[str, Any]]:
+    """The budgets of torchtitan: cheap layers are computed again, as its selective checkpointing does. Losses of
+    throughput and memory that is saved are in per cent; ``half_link`` is plain offload at half of the link's rate."""
     scenario = _scenario("llama", "h100", engine=_engine("wide"), shards=SHARDS)
     parts, link = scenario.parts(), scenario.link_reached * 1e9
     made, bandwidth = cheap_layers(parts.plan, parts.compute), parts.device.bandwidth * 1e9
@@ -173,13 +144,14 @@ def _offloads() -> tuple[OffloadRow, ...]:
     half = plain_dma(parts.device.link_bandwidth * 1e9 / 2)
     found = []
     for point in TORCHTITAN:
-        chosen = swapped(replace(made.plan, tensors=kept), "budget", 0, budget=point.budget_gib * 2 ** 30)
-        lines = {row: queued(made.plan, made.compute, chosen, transfer, bandwidth, Ahead(blocks=point.blocks),
+        chosen = swapped(replace(made.plan, tensors=kept), "budget", 0, budget=point["budget_gib"] * 2 ** 30)
+        lines = {row: queued(made.plan, made.compute, chosen, transfer, bandwidth, Ahead(blocks=point["blocks"]),
                              made.again) for row, transfer in (transfers | {"half": half}).items()}
         loss = {row: 100 * (1 - alone.seconds / line.seconds) for row, line in lines.items()}
-        found.append(OffloadRow(lines["vdnn"].moved / 2e9, 100 * (1 - lines["vdnn"].memory / alone.memory),
-                                {row: loss[row] for row in transfers}, loss["half"], point))
-    return tuple(found)
+        found.append({"moved_gb": lines["vdnn"].moved / 2e9,
+                      "saved": 100 * (1 - lines["vdnn"].memory / alone.memory),
+                      "loss": {row: loss[row] for row in transfers}, "half_link": loss["half"], "published": point})
+    return found
 
 
 def _behind_relu(study: Study) -> float | None:
@@ -189,115 +161,124 @@ def _behind_relu(study: Study) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def _networks() -> tuple[GpuNetworks, ...]:
-    return tuple(GpuNetworks(name, gpu(name).about, tuple(
-        _row(_study(_scenario(network, name)), network in PAPER) for network in NETWORKS if network not in TODAY))
-        for name in GPUS)
+def _networks() -> list[dict[str, Any]]:
+    return [{"gpu": name, "gpu_name": gpu(name).about, "rows": [
+        _row(_study(_scenario(network, name)), network in PAPER) for network in NETWORKS if network not in TODAY]}
+        for name in GPUS]
 
 
-def _row(study: Study, paper: bool) -> NetworkRow:
+def _row(study: Study, paper: bool) -> dict[str, Any]:
     network = study.plan.network
-    return NetworkRow(network.name, network.batch, paper, study.density(),
-                      {name: study.ratio(name) for name in ALGORITHMS}, study.highest_ratio("zvc"),
-                      {name: line.seconds * 1e3 for name, line in study.rows.items()},
-                      {name: study.speedup(name) for name in study.rows}, study.rows["vdnn"].moved / 2e9,
-                      _memory_gb(study))
+    return {"network": network.name, "batch": network.batch, "paper": paper, "density": study.density(),
+            "ratio": {name: study.ratio(name) for name in ALGORITHMS}, "highest_ratio": study.highest_ratio("zvc"),
+            "step_ms": {name: line.seconds * 1e3 for name, line in study.rows.items()},
+            "speedup": {name: study.speedup(name) for name in study.rows}, **_moved(study)}
 
 
-def _headlines() -> tuple[GpuHeadline, ...]:
-    found = []
-    for name, published in SPEEDUPS.items():
-        studies = _six(name)
-        paper = PaperHeadline(RATIO, HIGHEST_RATIO, published.average, published.highest, published.where)
-        found.append(GpuHeadline(name, gpu(name).about, headline(studies), paper, _slowdown(studies)))
-    return tuple(found)
+def _headlines() -> list[dict[str, Any]]:
+    """The figures of the paper's abstract by GPU, ours and the paper's."""
+    return [{"gpu": name, "gpu_name": gpu(name).about, "here": headline(_six(name)),
+             "paper": {"average_ratio": RATIO, "highest_ratio": HIGHEST_RATIO, **published},
+             "slowdown": _slowdown(_six(name))} for name, published in SPEEDUPS.items()]
 
 
-def _vdnn() -> VdnnCase:
+def _vdnn() -> dict[str, Any]:
+    """The case of the abstract of vDNN."""
     study = _study(_scenario("vgg16", "titan-x", batch=256))
-    return VdnnCase("vgg16", 256, "titan-x",
-                    VdnnFigures(100 * (1 - 1 / study.slowdown("vdnn")), study.rows["oracle"].memory / 1e9),
-                    VdnnFigures(VDNN_LOSS, VDNN_MEMORY))
+    return {"network": "vgg16", "batch": 256, "gpu": "titan-x",
+            "here": {"loss": 100 * (1 - 1 / study.slowdown("vdnn")), "memory_gb": study.rows["oracle"].memory / 1e9},
+            "paper": VDNN}
 
 
-def _cswap() -> CswapCase:
+def _cswap() -> dict[str, Any]:
+    """What compression takes off vDNN on a V100: the engine in the paper's six networks, CSWAP in six of its own."""
     studies = _six("v100")
-    return CswapCase(Swapping(_mean([100 * (1 - 1 / study.speedup("zvc")) for study in studies]), max(
-        100 * (1 - study.rows["zvc"].transfer / study.rows["vdnn"].transfer) for study in studies)), CSWAP)
+    return {"here": {"step": _mean([100 * (1 - 1 / study.speedup("zvc")) for study in studies]),
+                     "transfers": max(100 * (1 - study.rows["zvc"].transfer / study.rows["vdnn"].transfer)
+                                      for study in studies)}, "paper": CSWAP}
 
 
-def _policies() -> tuple[PolicyRow, ...]:
+def _policies() -> list[dict[str, Any]]:
+    """Batches that do not fit the device without swapping, under each policy."""
     found = []
     for network, batch in (("vgg16", 192), ("googlenet", 640), ("squeezenet", 768)):
         for policy in POLICIES:
             study = _study(_scenario(network, GPUS[0], batch=batch, policy=policy, budget=BUDGET))
-            found.append(PolicyRow(
-                network, batch, GPUS[0], policy, len(study.chosen), study.rows["vdnn"].moved / 2e9, _memory_gb(study),
-                gpu(GPUS[0]).memory, study.ratio("zvc"),
-                {row: study.rows[row].seconds * 1e3 for row in ("oracle", "vdnn", "zvc")}, study.speedup("zvc")))
-    return tuple(found)
+            found.append({"network": network, "batch": batch, "gpu": GPUS[0], "policy": policy,
+                          "tensors": len(study.chosen), **_moved(study), "device_gb": gpu(GPUS[0]).memory,
+                          "ratio": study.ratio("zvc"),
+                          "step_ms": {row: study.rows[row].seconds * 1e3 for row in ("oracle", "vdnn", "zvc")},
+                          "speedup": study.speedup("zvc")})
+    return found
 
 
-def _links() -> tuple[LinkRow, ...]:
+def _links() -> list[dict[str, Any]]:
     found = []
-    for link in LINKS:
+    for name, gb_per_s, on in LINKS:
         for preset in ENGINES:
             engine = _engine(preset)
-            studies = _six(link.gpu, link=link.gb_per_s, engine=engine)
+            studies = _six(on, link=gb_per_s, engine=engine)
             gains = [100 * (study.speedup("zvc") - 1) for study in studies]
-            found.append(LinkRow(link, gpu(link.gpu).about, preset, engine.lane_bandwidth / 1e9,
-                                 engine.link_port_bandwidth / 1e9, _slowdown(studies), _mean(gains), max(gains),
-                                 min(gains)))
-    return tuple(found)
+            found.append({"name": name, "gb_per_s": gb_per_s, "gpu": on, "gpu_name": gpu(on).about, "engine": preset,
+                          "lane_gb_per_s": engine.lane_bandwidth / 1e9,
+                          "link_port_gb_per_s": engine.link_port_bandwidth / 1e9, "slowdown": _slowdown(studies),
+                          "average_gain": _mean(gains), "highest_gain": max(gains), "lowest_gain": min(gains)})
+    return found
 
 
-def _engines() -> EngineShares:
+def _engines() -> dict[str, Any]:
+    """The share of its limit that each engine reaches for a tensor of the paper's average density and link."""
     ratio = uniform(PAPER_AVERAGE).ratios["zvc"]
     rows = []
     for preset in ENGINES:
         engine = _engine(preset)
         balance = engine.lane_bandwidth / (ratio * LINK * 1e9)
-        rows += [ShareRow(preset, engine.lanes, direction, balance, engine.reach(direction, balance))
-                 for direction in DIRECTIONS]
-    return EngineShares(PAPER_AVERAGE, tuple(rows))
+        rows += [{"engine": preset, "lanes": engine.lanes, "direction": direction, "balance": balance,
+                  **asdict(engine.reach(direction, balance))} for direction in DIRECTIONS]
+    return {"density": PAPER_AVERAGE, "rows": rows}
 
 
-def _densities() -> tuple[DensityRow, ...]:
-    return tuple(DensityRow(density, uniform(density).ratios["zvc"],
-                            {name: headline(_six(name, density=density)) for name in GPUS}) for density in DENSITIES)
+def _densities() -> list[dict[str, Any]]:
+    return [{"density": density, "ratio": uniform(density).ratios["zvc"],
+             "headlines": {name: headline(_six(name, density=density)) for name in GPUS}} for density in DENSITIES]
 
 
-def _drift() -> tuple[DriftRow, ...]:
-    steps = dump_figures(DIGITS).training
-    densities = {step.label: step.in_all.density or 0.0 for step in steps}
+def _drift() -> list[dict[str, Any]]:
+    """The networks with densities by layer, if all of these were multiplied by what a step of the shipped training has
+    over its end."""
+    densities = {step["label"]: step["in_all"]["density"] for step in dump_figures(DIGITS)["training"]}
     at = [float(label.removesuffix(" %")) for label in densities]
     # Between two steps, density changes at an even rate.
     mean = float(np.trapezoid(list(densities.values()), at)) / (at[-1] - at[0])
     end = list(densities.values())[-1]
-    return tuple(DriftRow(label, density / end, {
+    return [{"step": label, "factor": density / end, "headlines": {
         name: headline([_study(_scenario(network, name, drift=density / end)) for network in published_networks()])
-        for name in GPUS}) for label, density in {**densities, "mean over training": mean}.items())
+        for name in GPUS}} for label, density in {**densities, "mean over training": mean}.items()]
 
 
-def _sparsest() -> Sparsest:
+def _sparsest() -> dict[str, Any]:
+    """The swapped tensor with the highest ratio, and the number of swapped tensors of all networks."""
     tensors = [(study.fillings[name].ratios["zvc"], study.fillings[name].density, study.plan.network.name, name)
                for study in _six(GPUS[0]) for name in sorted(study.chosen)]
     ratio, density, network, name = max(tensors)
-    return Sparsest(network, name, density, ratio, len(tensors))
+    return {"network": network, "tensor": name, "density": density, "ratio": ratio, "tensors": len(tensors)}
 
 
-def _efficiencies() -> tuple[EfficiencyRow, ...]:
-    return tuple(EfficiencyRow(efficiency, {name: headline(_six(name, efficiency=efficiency)) for name in GPUS})
-                 for efficiency in EFFICIENCIES)
+def _efficiencies() -> list[dict[str, Any]]:
+    return [{"efficiency": efficiency, "headlines": {name: headline(_six(name, efficiency=efficiency))
+                                                     for name in GPUS}} for efficiency in EFFICIENCIES]
 
 
-def _published() -> tuple[CountsRow, ...]:
-    return tuple(CountsRow(name, counts(load_network(name)), PUBLISHED.get(name)) for name in NETWORKS
-                 if name not in TODAY)
+def _published() -> list[dict[str, Any]]:
+    """A network's table beside published sizes of the network."""
+    return [{"network": name, "here": asdict(counts(load_network(name))),
+             "published": asdict(PUBLISHED[name]) if name in PUBLISHED else None}
+            for name in NETWORKS if name not in TODAY]
 
 
-def _memory_gb(study: Study) -> dict[str, float]:
-    return {row: study.rows[row].memory / 1e9 for row in ("oracle", "vdnn")}
+def _moved(study: Study) -> dict[str, Any]:
+    return {"swapped_gb": study.rows["vdnn"].moved / 2e9,
+            "memory_gb": {row: study.rows[row].memory / 1e9 for row in ("oracle", "vdnn")}}
 
 
 def _slowdown(studies: Sequence[Study]) -> dict[str, float]:
@@ -309,16 +290,12 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _rounded(value: Any) -> Any:
-    """All numbers with a point rounded, in results, tuples and dictionaries too."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{entry.name: _rounded(getattr(value, entry.name)) for entry in fields(value)})
+    """All numbers with a point rounded, in lists and dictionaries too."""
     if isinstance(value, dict):
         return {key: _rounded(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return tuple(map(_rounded, value))
-    if isinstance(value, float) and value:
-        return round(value, _DIGITS - 1 - floor(log10(abs(value))))
-    return value
+    if isinstance(value, float | int | str | None):
+        return round(value, _DIGITS - 1 - floor(log10(abs(value)))) if isinstance(value, float) and value else value
+    return list(map(_rounded, value))
 
 
 def alike(one: Any, other: Any, codings: Sequence[str] = ("zlib",)) -> bool:

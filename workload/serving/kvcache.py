@@ -22,12 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from cdma.workload.dumps.types import element_type
 from cdma.workload.serving.decoders import Decoder
 from cdma.workload.timeline.schedule import Engine
 
-__all__ = ["BLOCK_TOKENS", "PAGE_BYTES", "Cache", "CacheRow", "Resident", "kv_cache"]
+__all__ = ["BLOCK_TOKENS", "PAGE_BYTES", "Cache", "kv_cache"]
 
 BLOCK_TOKENS = 16
 """Tokens of a block, as in vLLM by default."""
@@ -113,57 +114,23 @@ class Cache:
         return self.block_tokens * self.decoder.row_bytes(self.dtype)
 
 
-@dataclass(frozen=True)
-class CacheRow:
-    """A way of moving the cache.
+def kv_cache(cache: Cache, engine: Engine, ratio: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What fits, and all rows; ``ratio`` is that of keys and values through the engine.
 
-    Parameters
-    ----------
-    row
-        ``memory`` (all of it on a device that is large enough), ``offload`` or ``engine``.
-    step_ms, compute_ms, link_ms
-        A step of decoding, its computing, and its transfers.
-    tokens_per_s
-        Tokens of all sequences a second.
-    link_gb
-        10^9 bytes that come over the link in a step.
-    host_gb, page_waste
-        10^9 bytes of host memory with whole pages, and the share of it that is empty.
-    back_ms
-        Bringing back the context of one sequence.
+    Returns
+    -------
+    tuple[dict[str, Any], list[dict[str, Any]]]
+        Bytes of a token and of the whole cache, sequences of this context and tokens of one sequence on the device
+        alone, the share of the cache that is in host memory, and milliseconds of computing one context again. Rows are
+        ``memory`` (all of it on a device that is large enough), ``offload`` and ``engine``: a step of decoding, its
+        computing and transfers, tokens of all sequences a second, 10^9 bytes over the link in a step and of whole pages
+        in host memory, the share of these that is empty, and bringing back the context of one sequence.
     """
-
-    row: str
-    step_ms: float
-    compute_ms: float
-    link_ms: float
-    tokens_per_s: float
-    link_gb: float
-    host_gb: float
-    page_waste: float
-    back_ms: float
-
-
-@dataclass(frozen=True)
-class Resident:
-    """What fits: bytes of a token and of the whole cache, sequences of this context and tokens of one sequence on the
-    device alone, the share of the cache that is in host memory, and milliseconds of computing one context again."""
-
-    token_bytes: int
-    cache_gb: float
-    weights_gb: float
-    sequences: int
-    longest: int
-    away: float
-    again_ms: float
-
-
-def kv_cache(cache: Cache, engine: Engine, ratio: float) -> tuple[Resident, tuple[CacheRow, ...]]:
-    """What fits, and all rows; ``ratio`` is that of keys and values through the engine."""
     spare = max(cache.memory - cache.weight_bytes, 0.0)
-    sequence = cache.context * cache.token_bytes
-    resident = Resident(cache.token_bytes, cache.whole_bytes / 1e9, cache.weight_bytes / 1e9, int(spare // sequence),
-                        int(spare // cache.token_bytes), cache.away / cache.whole_bytes, _again(cache) * 1e3)
+    resident = {"token_bytes": cache.token_bytes, "cache_gb": cache.whole_bytes / 1e9,
+                "weights_gb": cache.weight_bytes / 1e9, "sequences": int(spare // (cache.context * cache.token_bytes)),
+                "longest": int(spare // cache.token_bytes), "away": cache.away / cache.whole_bytes,
+                "again_ms": _again(cache) * 1e3}
     coded = engine.transfer(cache.link, lambda name: ratio)
 
     def through(direction: str, size: float) -> float:
@@ -172,22 +139,23 @@ def kv_cache(cache: Cache, engine: Engine, ratio: float) -> tuple[Resident, tupl
         each = (coded("", direction, 1 << 30) - start) / (1 << 30)
         return cache.decoder.blocks * start + size * each if size else 0.0
 
-    return resident, (_row(cache, "memory", 0.0, 1.0, lambda direction, size: 0.0),
+    return resident, [_row(cache, "memory", 0.0, 1.0, lambda direction, size: 0.0),
                       _row(cache, "offload", cache.away, 1.0, lambda direction, size: size / cache.link),
-                      _row(cache, "engine", cache.away, ratio, through))
+                      _row(cache, "engine", cache.away, ratio, through)]
 
 
-def _row(cache: Cache, name: str, away: float, ratio: float, seconds: Callable[[str, float], float]) -> CacheRow:
+def _row(cache: Cache, name: str, away: float, ratio: float, seconds: Callable[[str, float], float]
+         ) -> dict[str, Any]:
     fresh = cache.batch * cache.token_bytes * (away / cache.whole_bytes)
     moved = max(seconds("prefetch", away), seconds("offload", fresh))
     work = _compute(cache, away)
     step = max(work, moved)
     packed = cache.block_bytes / ratio
     paged = ceil(packed / cache.page_bytes) * cache.page_bytes
-    host = away / cache.block_bytes * paged
-    return CacheRow(name, step * 1e3, work * 1e3, moved * 1e3, cache.batch / step, away / ratio / 1e9, host / 1e9,
-                    1 - packed / paged if away else 0.0,
-                    seconds("prefetch", cache.context * cache.token_bytes) * 1e3)
+    return {"row": name, "step_ms": step * 1e3, "compute_ms": work * 1e3, "link_ms": moved * 1e3,
+            "tokens_per_s": cache.batch / step, "link_gb": away / ratio / 1e9,
+            "host_gb": away / cache.block_bytes * paged / 1e9, "page_waste": 1 - packed / paged if away else 0.0,
+            "back_ms": seconds("prefetch", cache.context * cache.token_bytes) * 1e3}
 
 
 def _compute(cache: Cache, away: float) -> float:

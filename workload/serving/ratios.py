@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,38 +13,24 @@ from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.smallest import smallest
 from cdma.workload.data import SUMS
 from cdma.workload.dumps import entries, load, own_element_bytes
+from cdma.workload.dumps.reading import some
 from cdma.workload.dumps.types import type_name
 
-__all__ = ["SHIPPED_ARRAYS", "KvRatio", "kv_ratio"]
+__all__ = ["SHIPPED_ARRAYS", "kv_ratio"]
 
 SHIPPED_ARRAYS = "*qkv#[23]"
 """Keys and values in the shipped dump of a transformer: attention saves queries, keys and values in this order."""
 
 
-@dataclass(frozen=True)
-class KvRatio:
-    """What was measured.
-
-    Parameters
-    ----------
-    ratio, coding
-        Raw bytes divided by those of the block streams, and the coding: ``exponents``, or ``zvc`` where that is better.
-    dump, arrays, raw_bytes
-        The file's name, names of the arrays, and their bytes.
-    dtype
-        Type of their values.
-    """
-
-    ratio: float
-    coding: str
-    dump: str
-    arrays: tuple[str, ...]
-    raw_bytes: int
-    dtype: str
-
-
-def kv_ratio(dump: str | Path = SUMS, pattern: str = SHIPPED_ARRAYS) -> KvRatio:
+def kv_ratio(dump: str | Path = SUMS, pattern: str = SHIPPED_ARRAYS) -> dict[str, Any]:
     """The ratio of all arrays of a dump whose names match a pattern, with ``*``, ``?`` and ``[...]``.
+
+    Returns
+    -------
+    dict[str, Any]
+        ``ratio``: raw bytes divided by those of the block streams, by ``coding``: ``exponents``, or ``zvc`` where that
+        is better; ``dump``, ``arrays``, ``raw_bytes``: the file's name, names of the arrays, and their bytes;
+        ``dtype``: type of their values.
 
     Raises
     ------
@@ -55,7 +40,7 @@ def kv_ratio(dump: str | Path = SUMS, pattern: str = SHIPPED_ARRAYS) -> KvRatio:
     named = entries(dump)
     found = [(file, name) for file, name in named if fnmatchcase(name, pattern)]
     if not found:
-        raise ValueError(f"{dump} has no array that matches {pattern!r}: it has {_some([name for _, name in named])}")
+        raise ValueError(f"{dump} has no array that matches {pattern!r}: it has {some(name for _, name in named)}")
     raw, packed, types = 0, dict.fromkeys(("zvc", "exponents"), 0), set()
     for file, name in found:
         array = load(file, name)[name]
@@ -71,8 +56,5 @@ def kv_ratio(dump: str | Path = SUMS, pattern: str = SHIPPED_ARRAYS) -> KvRatio:
         raise ValueError(f"{pattern!r} matches arrays of {' and '.join(sorted(types)) if raw else 'no bytes'} in "
                          f"{dump}: give a pattern (--array) for keys and values of one type")
     coding = min(packed, key=packed.__getitem__)
-    return KvRatio(raw / packed[coding], coding, Path(dump).name, tuple(name for _, name in found), raw, types.pop())
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (" and others" if len(names) > 8 else "")
+    return {"ratio": raw / packed[coding], "coding": coding, "dump": Path(dump).name,
+            "arrays": [name for _, name in found], "raw_bytes": raw, "dtype": types.pop()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cdma.workload.networks.tensors import Tensors
 from cdma.workload.timeline.compute import Compute
@@ -12,55 +13,11 @@ from cdma.workload.timeline.gpus import Gpu
 from cdma.workload.timeline.queued import Ahead, queued
 from cdma.workload.timeline.schedule import Engine, Timeline, plain_dma, run
 
-__all__ = ["SCHEDULES", "LayerSummary", "RowSummary", "Study", "Summary", "study"]
+__all__ = ["SCHEDULES", "Study", "study"]
 
 SCHEDULES = ("layer", "queue")
 """``layer``: a wait at each layer, :mod:`cdma.workload.timeline.schedule`. ``queue``: asynchronous swapping with
 look-ahead, :mod:`cdma.workload.timeline.queued`."""
-
-
-@dataclass(frozen=True)
-class RowSummary:
-    """A training step under one row, and whether the device has the memory; see :class:`Study` for speed-up and
-    ratios."""
-
-    row: str
-    step_ms: float
-    forward_ms: float
-    backward_ms: float
-    stall_ms: float
-    speedup: float
-    ratio: float
-    highest_ratio: float
-    moved_bytes: int
-    transfer_ms: float
-    memory_bytes: int
-    fits: bool
-
-
-@dataclass(frozen=True)
-class LayerSummary:
-    """A layer: its compute times, the tensors that are moved beside it, and its stalls by row and direction."""
-
-    layer: str
-    forward_ms: float
-    backward_ms: float
-    offloads: tuple[str, ...]
-    prefetches: tuple[str, ...]
-    offload_bytes: int
-    prefetch_bytes: int
-    fillings: Mapping[str, Filling]
-    stall_ms: Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Summary of a study for output."""
-
-    swapped_density: float
-    swapped_tensors: int
-    rows: tuple[RowSummary, ...]
-    layers: tuple[LayerSummary, ...]
 
 
 @dataclass(frozen=True)
@@ -100,26 +57,29 @@ class Study:
         filled = sum(self.fillings[name].density * count for name, count in values.items())
         return filled / sum(values.values()) if values else 1.0
 
-    def summary(self) -> Summary:
-        """Summary of the rows and layers, times in milliseconds."""
-        return Summary(self.density(), len(self.chosen), tuple(map(self._row, self.rows)), tuple(self._layers()))
+    def summary(self) -> dict[str, Any]:
+        """Rows and layers as JSON has them: a row's step, and whether the device has the memory; a layer's times
+        without swapping, the tensors that are moved beside it, and its stalls by row and direction."""
+        return {"swapped_density": self.density(), "swapped_tensors": len(self.chosen),
+                "rows": [self._row(*row) for row in self.rows.items()], "layers": list(self._layers())}
 
-    def _row(self, name: str) -> RowSummary:
-        line = self.rows[name]
-        return RowSummary(name, line.seconds * 1e3, _pass(line, "forward"), _pass(line, "backward"), line.stall * 1e3,
-                          self.speedup(name), self.ratio(name), self.highest_ratio(name), line.moved,
-                          line.transfer * 1e3, line.memory, line.memory <= self.memory)
+    def _row(self, name: str, line: Timeline) -> dict[str, Any]:
+        return {"row": name, "step_ms": line.seconds * 1e3, "forward_ms": _pass(line, "forward"),
+                "backward_ms": _pass(line, "backward"), "stall_ms": line.stall * 1e3, "speedup": self.speedup(name),
+                "ratio": self.ratio(name), "highest_ratio": self.highest_ratio(name), "moved_bytes": line.moved,
+                "transfer_ms": line.transfer * 1e3, "memory_bytes": line.memory, "fits": line.memory <= self.memory}
 
-    def _layers(self) -> Iterator[LayerSummary]:
+    def _layers(self) -> Iterator[dict[str, Any]]:
         for step in self.plan.steps:
             slots = {name: {slot.direction: slot for slot in line.slots if slot.step == step.name}
                      for name, line in self.rows.items()}
             forward, backward = slots["vdnn"]["forward"], slots["vdnn"]["backward"]
-            yield LayerSummary(
-                step.name, forward.alone * 1e3, backward.alone * 1e3, forward.tensors, backward.tensors, forward.moved,
-                backward.moved, {name: self.fillings[name] for name in forward.tensors},
-                {name: {direction: slot.stall * 1e3 for direction, slot in pair.items()}
-                 for name, pair in slots.items()})
+            yield {"layer": step.name, "forward_ms": forward.alone * 1e3, "backward_ms": backward.alone * 1e3,
+                   "offloads": forward.tensors, "prefetches": backward.tensors, "offload_bytes": forward.moved,
+                   "prefetch_bytes": backward.moved,
+                   "fillings": {name: self.fillings[name] for name in forward.tensors},
+                   "stall_ms": {name: {direction: slot.stall * 1e3 for direction, slot in pair.items()}
+                                for name, pair in slots.items()}}
 
 
 def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset[str],

@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add
 
 from cdma.workload.characterise.arrays import Array, Coded
+from cdma.workload.dumps.steps import step_text
 from cdma.workload.dumps.types import element_type, is_floating
 
 __all__ = ["MANY", "notes"]
@@ -105,12 +106,8 @@ def _drift(arrays: Sequence[Array], ratio: float) -> Iterator[str]:
     if len(ratios) < 2 or max(ratios.values()) < _DRIFT * min(ratios.values()):
         return
     (first, start), *_, (last, end) = ratios.items()
-    yield (f"Over training the ratio goes from {start:.2f} at {_said(*first)} to {end:.2f} at {_said(*last)}, and is "
-           f"{ratio:.2f} over all.")
-
-
-def _said(unit: str, number: int) -> str:
-    return f"{number} %" if unit == "% of training" else f"{unit} {number}"
+    yield (f"Over training the ratio goes from {start:.2f} at {step_text(*first)} to {end:.2f} at {step_text(*last)}, "
+           f"and is {ratio:.2f} over all.")
 
 
 def _named(names: Sequence[str]) -> str:

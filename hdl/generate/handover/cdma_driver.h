@@ -107,6 +107,11 @@
 #endif
 #endif
 
+/* Define CDMA_STOP(engine) for calls that a signal ends: whether a call that polls gives up at once, as after `polls`. */
+#ifndef CDMA_STOP
+#define CDMA_STOP(engine) ((void)(engine), 0)
+#endif
+
 /*
  * Cache maintenance, where the engine is not coherent with the processor's caches. By default these do nothing. Memory
  * that they are called for must be whole cache lines, which hold nothing else that the processor writes.
@@ -217,7 +222,7 @@ struct cdma {
     unsigned long polls; /* how often a register is read before a call gives up; 0: it never gives up */
     /* What was built, as cdma_init read it. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
-    int crc, narrowing, page_lists, address_windows, write_back;
+    int crc, narrowing, page_lists, address_windows, attribute_registers, write_back, buffer_parity;
     /* By direction, 0 for offload and 1 for prefetch. */
     uint32_t calls[2];   /* blocking calls so far; their tags are counted with it */
     uint32_t late[2];    /* blocking calls without a completion yet; their buffers are in use, even after a timeout */
@@ -358,7 +363,7 @@ CDMA_INLINE void cdma_write_channel(const struct cdma *engine, unsigned operatio
 CDMA_INLINE int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
 {
     CDMA_RELAX();
-    return ++*polls == engine->polls;
+    return ++*polls == engine->polls || CDMA_STOP(engine);
 }
 
 /* The smallest n from 1 on with 2^n at least the given cycles, or the largest that the register holds; 0 for none. */
@@ -415,7 +420,7 @@ CDMA_INLINE int cdma_set_attributes(struct cdma *engine, uint32_t offset, const 
         return CDMA_E_ARGUMENT;
     if ((chosen->cache & 12) && !(chosen->cache & 2))
         return CDMA_E_ARGUMENT; /* AXI4 defines no 4, 5, 8, 9, 12, 13: only what is modifiable is allocated */
-    if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_ATTRIBUTE_REGISTERS))
+    if (!engine->attribute_registers)
         return CDMA_E_NOT_BUILT;
     if (cdma_locked(engine))
         return CDMA_E_LOCKED;
@@ -480,7 +485,7 @@ CDMA_INLINE int cdma_reset(struct cdma *engine)
     engine->write(engine->bus, CDMA_REG_CONTROL, CDMA_REG_CONTROL_SOFT_RESET_MASK);
     while (engine->read(engine->bus, CDMA_REG_CONTROL) & CDMA_REG_CONTROL_SOFT_RESET_MASK) {
         CDMA_RELAX();
-        if (++polls == CDMA_RESET_POLLS)
+        if (++polls == CDMA_RESET_POLLS || CDMA_STOP(engine))
             return CDMA_E_RESET;
     }
     for (direction = 0; direction < 2; direction++) {
@@ -526,7 +531,9 @@ CDMA_INLINE int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write, c
     engine->narrowing = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_NARROWING);
     engine->page_lists = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_PAGE_LISTS);
     engine->address_windows = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_ADDRESS_WINDOWS);
+    engine->attribute_registers = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_ATTRIBUTE_REGISTERS);
     engine->write_back = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_WRITE_BACK);
+    engine->buffer_parity = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_BUFFER_PARITY);
     return 0;
 }
 
@@ -1034,7 +1041,7 @@ CDMA_INLINE int cdma_buffer_errors(const struct cdma *engine, unsigned operation
 
     if (!engine || !count || !cdma_operation_known(operation))
         return CDMA_E_ARGUMENT;
-    if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_BUFFER_PARITY))
+    if (!engine->buffer_parity)
         return CDMA_E_NOT_BUILT;
     errors = engine->read(engine->bus, CDMA_REG_BUFFER_ERRORS);
     *count = operation == CDMA_OPERATION_OFFLOAD ? CDMA_FIELD(errors, CDMA_REG_BUFFER_ERRORS_OFFLOAD)
@@ -1052,7 +1059,7 @@ CDMA_INLINE int cdma_inject_buffer_error(struct cdma *engine, unsigned lane, uns
     if (!engine || lane >= engine->lanes || memory > CDMA_MEMORY_BURST_BEATS
         || (memory > CDMA_MEMORY_FRAMED_ROWS && memory < CDMA_MEMORY_PAYLOAD_ROWS))
         return CDMA_E_ARGUMENT;
-    if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_BUFFER_PARITY))
+    if (!engine->buffer_parity)
         return CDMA_E_NOT_BUILT;
     engine->write(engine->bus, CDMA_REG_BUFFER_INJECT, CDMA_REG_BUFFER_INJECT_INJECT_MASK
                   | (uint32_t)lane << CDMA_REG_BUFFER_INJECT_LANE_SHIFT

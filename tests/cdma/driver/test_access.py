@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cdma.driver import FileRegisters, UioRegisters, VfioRegisters, access, fence
+from cdma.driver import FileRegisters, UioRegisters, VfioRegisters
 from cdma.driver.layout import WINDOW_SIZE
 
 
@@ -99,31 +99,3 @@ def test_vfio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OSError, match="VFIO does not map region 0"):
         VfioRegisters(device, 0)
     os.close(device)
-
-
-@pytest.mark.parametrize(("machine", "library", "calls"), [("x86_64", False, []), ("aarch64", True, [5])])
-def test_fences(machine: str, library: bool, calls: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """x86 needs none; elsewhere it is that of libatomic with sequential consistency."""
-    made: list[int] = []
-
-    class Atomic:
-        atomic_thread_fence = staticmethod(made.append)
-
-    monkeypatch.setattr(access.platform, "machine", lambda: machine)
-    monkeypatch.setattr(access.ctypes, "CDLL", lambda name: Atomic)
-    access._barrier.cache_clear()
-    fence()
-    assert made == calls
-    access._barrier.cache_clear()
-
-
-def test_a_fence_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(name: str) -> None:
-        raise OSError(name)
-
-    monkeypatch.setattr(access.platform, "machine", lambda: "riscv64")
-    monkeypatch.setattr(access.ctypes, "CDLL", nothing)
-    access._barrier.cache_clear()
-    with pytest.raises(OSError, match="no memory barrier for riscv64: install libatomic"):
-        fence()
-    access._barrier.cache_clear()

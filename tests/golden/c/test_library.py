@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdma.golden.c import library
+from cdma.golden.c import compiled, library
 from cdma.golden.codec import blocks
 from cdma.golden.reference.blocks import compress_blocks
 from tests.golden.samples import CODINGS, raw_bytes
@@ -70,7 +70,7 @@ def test_a_file_that_is_no_library_is_not_taken(anew: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("compiler", ["none", "false"])
 def test_without_a_compiler_numpy_codes(compiler: str, anew: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_COMPILERS", ("no-such-compiler",) if compiler == "none" else ("false",))
+    monkeypatch.setattr(compiled, "COMPILERS", ("no-such-compiler",) if compiler == "none" else ("false",))
     assert not library.available()
     assert library.about() == "no C compiler"
     assert len(both(raw_bytes(5000, 2, 0.4, 1), 0x22)) == 1

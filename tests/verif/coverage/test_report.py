@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cdma.__main__ import main
-from cdma.verif.coverage import runs
 from cdma.verif.coverage.exclusions import Exclusion, judge, read_exclusions
 from cdma.verif.coverage.feature import Feature
 from cdma.verif.coverage.functional import add_up, functional
-from cdma.verif.coverage.plan import PLAN, feature
+from cdma.verif.coverage.plan import feature
 from cdma.verif.coverage.points import Point
-from cdma.verif.coverage.python_lines import python_results, run_tests
-from cdma.verif.coverage.recorded import record
 from cdma.verif.coverage.report import read_report
-from cdma.verif.coverage.runs import CHOSEN, chosen_runs, measure, shard
 from cdma.verif.coverage.verilog import design_results
-from cdma.verif.evidence.store import Evidence
-from cdma.verif.regression.outcomes import Outcome, State
 
 _PLAN = (Feature("queue", "queues", "Empty and full.", ("empty", "full")),)
 
@@ -112,31 +102,6 @@ def _compiled(folder: Path, counts: list[int]) -> None:
     np.save(folder / "rtl" / "cdma_x_bench-verilator-0.npy", np.array(counts, np.uint64))
 
 
-@pytest.mark.parametrize("counts", [True, False])
-def test_runs_that_fail_are_said_beside_the_json_and_not_recorded(
-        counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = _written(tmp_path / "one", {"busy": {"both": 1}}) if counts else tmp_path / "one"
-    store = tmp_path / "verification.json"
-    monkeypatch.setattr("cdma.verif.evidence.store.RECORDED", store)
-    monkeypatch.setattr(runs, "run_step", lambda task: Outcome(
-        task.step, "", task.seed, State.FAILED, 1.0, said="byte 7 differs", replay=task.replay))
-    assert main(["cover", "--only", "tiny/faults", "--folder", str(folder), "--json", "--record"]) == 1
-    out, err = capsys.readouterr()
-    assert err.startswith("faults failed: byte 7 differs\nagain: cdma cover --only tiny/faults --seed 1\n")
-    assert "a run failed, so nothing is recorded" in err
-    assert not store.exists()
-    assert (json.loads(out)["simulations"] == 1) if counts else out == ""
-
-
-def test_tests_are_named_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                         capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert run_tests([Path("test_one.py")], tmp_path / "coverage") == 0
-    out, err = capfd.readouterr()
-    assert "1 passed" in err and out == ""
-
-
 def test_folders_of_shards_are_one_report(tmp_path: Path) -> None:
     folders = [_written(tmp_path / "one", {"busy": {"both": 1}}), _written(tmp_path / "two", {"busy": {"none": 2}})]
     _compiled(folders[0], [1, 0, 5])
@@ -149,75 +114,5 @@ def test_folders_of_shards_are_one_report(tmp_path: Path) -> None:
     line, toggle = report.designs
     assert (line.design, line.hit, line.points) == ("cdma_x", 1, 1)
     assert (toggle.hit, toggle.holes) == (0, ("unit:value.bit[0]:0->1",))
-    assert report.shares["line"] == 1 and report.shares["python"] is None
+    assert report.shares["line"] == 1
     assert set(report.missed) == {"bins", "toggle"}
-
-
-def test_the_command_names_holes_and_fails_below_the_goals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = _written(tmp_path / "one", {"busy": {"both": 1}})
-    _compiled(folder, [1, 0, 5])
-    assert main(["cover", "--merge", str(folder)]) == 1
-    said = capsys.readouterr().out
-    assert "hole: busy/none" in said and "hole: cdma_x toggle unit:value.bit[0]:0->1" in said
-    assert main(["cover", "--merge", str(folder), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["shares"]["toggle"] == 0
-
-
-@pytest.mark.parametrize(("words", "said"), [
-    (["--merge", "nowhere"], "has no coverage"),
-    (["--only", "tiny/nothing"], "--only must be of"),
-    (["--merge", "x", "--only", "tiny/faults"], "leave --only"),
-    (["--tests", "x", "--every"], "--tests measures lines of Python: leave --every out"),
-    (["--tests", "nowhere"], "there are no tests in nowhere"),
-    (["--merge", "x", "--seed", "2", "--shard", "1/2"], "--merge prints what is there: leave --seed and --shard out"),
-    (["--plan", "--record"], "--plan runs nothing: leave --record out"),
-])
-def test_mistakes_are_said_in_a_line(words: list[str], said: str, tmp_path: Path,
-                                     capsys: pytest.CaptureFixture[str]) -> None:
-    folder = [] if {"--merge", "--plan"} & set(words) else ["--folder", str(tmp_path / "none")]
-    assert main(["cover", *words, *folder]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_the_plan_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cover", "--plan"]) == 0
-    said = capsys.readouterr().out
-    assert all(each.name in said for each in PLAN)
-
-
-def test_shards_have_every_run_once_and_a_design_is_compiled_in_one() -> None:
-    runs = chosen_runs()
-    parts = [shard(runs, part, 3) for part in (1, 2, 3)]
-    assert sorted(map(str, runs)) == sorted(str(run) for part in parts for run in part)
-    names = [{run.name for run in part} for part in parts]
-    assert sum(map(len, names)) == len(set().union(*names)) == len(CHOSEN)
-
-
-def test_coverage_of_other_hardware_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "digest").write_text("another")
-    with pytest.raises(ValueError, match="has coverage of other RTL"):
-        measure([], tmp_path, tmp_path)
-
-
-def test_python_lines_are_those_that_ran(tmp_path: Path) -> None:
-    pytest.importorskip("coverage")
-    package, data = tmp_path / "golden", tmp_path / "out" / "python" / "data.1"
-    package.mkdir()
-    (package / "part.py").write_text("def used():\n    return 1\n\n\ndef unused():\n    return 2\n\n\nused()\n")
-    data.parent.mkdir(parents=True)
-    # In a process of its own: in this one it would end a measurement of the tests themselves.
-    subprocess.run([sys.executable, "-m", "coverage", "run", f"--data-file={data}", f"--source={package}",
-                    str(package / "part.py")], cwd=tmp_path, check=True,
-                   env={name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"})
-    (result,) = python_results([tmp_path / "out"], root=tmp_path)
-    assert (result.package, result.lines, result.hit, result.holes) == ("golden", 5, 4, (("golden/part.py", 1),))
-    assert python_results([tmp_path / "out"], [_excluded("python", "golden/p*")], root=tmp_path) == ()
-
-
-def test_figures_of_simulations_and_of_python_are_recorded_beside_each_other(tmp_path: Path) -> None:
-    folder = _written(tmp_path / "one", {"busy": {"both": 1}})
-    store = tmp_path / "verification.json"
-    record(read_report([folder], []), "make coverage RECORD=1", store)
-    results = Evidence.load(store).results("coverage")
-    assert results is not None and "packages" not in results
-    assert next(each for each in results["features"] if each["feature"] == "busy")["hit"] == 1

@@ -11,10 +11,8 @@ from amaranth.hdl import Module, Mux, Shape, Signal, Value
 
 from cdma.__main__ import main
 from cdma.hdl.common.skid import Skid
-from cdma.verif.evidence.store import Evidence
-from cdma.verif.formal import evidence
 from cdma.verif.formal.harness import Harness
-from cdma.verif.formal.proof import Proof, ProofReport
+from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.proofs import buffers
 from cdma.verif.formal.run import choose, run
 
@@ -156,17 +154,6 @@ def test_wrong_choices_are_refused(names: list[str], which: str, shard: tuple[in
 def test_bounded_proofs_say_what_fits() -> None:
     with pytest.raises(ValueError, match="coverage"):
         Proof("trial", "hdl", "Holds.", Harness, "bounded", 4)
-
-
-def test_results_are_recorded_by_name(tmp_path: Path) -> None:
-    store = tmp_path / "verification.json"
-    skid, spare = choose(["skid", "spare"])
-    for proof in (skid, spare):
-        evidence.record(ProofReport((run(proof, tmp_path),)), "make formal RECORD=1", store)
-    results = Evidence.load(store).results("formal")
-    assert results is not None
-    assert [(name, proof["outcome"]) for name, proof in results["proofs"].items()] == [
-        ("skid", "passed"), ("spare", "passed")]
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

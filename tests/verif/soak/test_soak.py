@@ -14,7 +14,6 @@ from cdma.verif.engine import build
 from cdma.verif.regression.outcomes import State, TestOutcome
 from cdma.verif.soak import soak as soaking
 from cdma.verif.soak.cases import Case, CaseResult, read_case, run_case, shrink, write_case
-from cdma.verif.soak.soak import joined
 from tests.extended import extended
 
 _CASE = Case(load_engine("tiny"), "malicious", 5, 0.2, {"streams": 12})
@@ -80,20 +79,6 @@ def test_shrinking_ends_in_time() -> None:
         raise AssertionError("there is no time")
 
     assert shrink(case, failed, runs, seconds=0) == (case, failed)
-
-
-def test_reports_add_up() -> None:
-    part = {"minutes": 1.5, "processor_minutes": 1.0,
-            "configurations": 2, "cases": 9, "cycles": 100, "streams_golden": 10, "streams_rtl": 5,
-            "benches": {"faults": 4, "transfers": 5}, "pairs": ["a & b"], "pairs_of_all": 3, "seeds": ["1"],
-            "failures": []}
-    both = joined(joined(None, part), part | {"pairs": ["a & c"], "benches": {"windows": 1}, "failures": ["x"]})
-    assert both["processor_minutes"] == 2.0
-    assert (both["minutes"], both["cases"], both["streams_rtl"]) == (3.0, 18, 10)
-    assert both["benches"] == {"faults": 4, "transfers": 5, "windows": 1}
-    assert both["pairs"] == ["a & b", "a & c"]
-    assert both["seeds"] == ["1", "1"]
-    assert both["failures"] == ["x"]
 
 
 @pytest.fixture

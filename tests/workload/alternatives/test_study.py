@@ -80,10 +80,12 @@ def test_bounds_of_all_rows() -> None:
         assert row.fits == (row.memory_gb <= 4), name
     assert not rows["buy memory"].fits and rows["buy memory"].hardware.endswith("GB of memory")
     assert set(CODINGS) <= {"zvc", "exponents"} and "zvc" in CODINGS
-    waiting = sensitivity(given, {"slow": replace(given, wait=0.01)})
-    assert list(waiting) == ["as given", "slow"]
-    for one, slow in zip(*waiting.values(), strict=True):
-        assert slow.step_ms > one.step_ms
+    lines = {(line["change"], line["schedule"]): line
+             for line in sensitivity(given, {"slow": replace(given, wait=0.01)})}
+    for schedule in ("layer", "queue"):
+        one, slow = lines["as given", schedule], lines["slow", schedule]
+        assert slow["offload_x"] > one["offload_x"]
+        assert all(slow["engine_x"][coding] > one["engine_x"][coding] for coding in CODINGS)
 
 
 def row(name: str, time: float, memory: float, accuracy: str = "none", hardware: str = "nothing", fits: bool = True,

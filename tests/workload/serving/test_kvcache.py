@@ -30,33 +30,33 @@ def test_by_hand() -> None:
     assert (CACHE.room, CACHE.away, CACHE.block_bytes) == (32_000, 96_000, 256)
     fits, (memory, offload, engine) = kv_cache(CACHE, ENGINE, 2.0)
     # (97,000 - 1,000) / 128 = 750 tokens, 7 contexts of 100.
-    assert (fits.sequences, fits.longest, fits.away) == (7, 750, 0.75)
+    assert (fits["sequences"], fits["longest"], fits["away"]) == (7, 750, 0.75)
     # Memory: 1,000 + 128,000 bytes at 1e6 a second; operations: 10 x 1,000 + 4 x 4 x 32 x 100 x 10 at 1e9 are less.
-    assert memory.step_ms == pytest.approx(129)
-    assert offload.compute_ms == pytest.approx(129 + 96)
-    assert offload.link_ms == offload.step_ms == pytest.approx(96_000)
-    assert engine.step_ms == pytest.approx(48_000)
-    assert offload.tokens_per_s == pytest.approx(10 / 96)
+    assert memory["step_ms"] == pytest.approx(129)
+    assert offload["compute_ms"] == pytest.approx(129 + 96)
+    assert offload["link_ms"] == offload["step_ms"] == pytest.approx(96_000)
+    assert engine["step_ms"] == pytest.approx(48_000)
+    assert offload["tokens_per_s"] == pytest.approx(10 / 96)
     # A block of 256 bytes takes a whole page of 4,096 either way: 375 of them.
-    assert offload.host_gb == engine.host_gb == pytest.approx(375 * 4096 / 1e9)
-    assert (offload.page_waste, engine.page_waste) == (pytest.approx(15 / 16), pytest.approx(31 / 32))
-    assert (offload.back_ms, engine.back_ms) == (pytest.approx(12_800), pytest.approx(6_400))
+    assert offload["host_gb"] == engine["host_gb"] == pytest.approx(375 * 4096 / 1e9)
+    assert (offload["page_waste"], engine["page_waste"]) == (pytest.approx(15 / 16), pytest.approx(31 / 32))
+    assert (offload["back_ms"], engine["back_ms"]) == (pytest.approx(12_800), pytest.approx(6_400))
     # 100 tokens: 1,000 operations each, and 2 x 4 x 32 x 100^2 of causal attention.
-    assert fits.again_ms == pytest.approx((100_000 + 2_560_000) / 1e6)
+    assert fits["again_ms"] == pytest.approx((100_000 + 2_560_000) / 1e6)
 
 
 def test_start_is_paid_once_for_each_layer() -> None:
     slow = Engine(64, 64, 64, 1000.0, lambda direction, balance: Reached(1.0, 5e9))  # 5 s
     engine = kv_cache(CACHE, slow, 2.0)[1][2]
-    assert engine.link_ms == pytest.approx(48_000 + 4 * 5000)
+    assert engine["link_ms"] == pytest.approx(48_000 + 4 * 5000)
 
 
 def test_what_fits_uses_no_link() -> None:
     fits, rows = kv_cache(replace(CACHE, memory=129_000.0), ENGINE, 1.4)
-    assert fits.away == 0
-    assert {row.step_ms for row in rows} == {rows[0].step_ms}
-    assert all(row.link_gb == row.host_gb == row.page_waste == 0 for row in rows)
-    assert rows[1].back_ms > rows[2].back_ms > 0
+    assert fits["away"] == 0
+    assert {row["step_ms"] for row in rows} == {rows[0]["step_ms"]}
+    assert all(row["link_gb"] == row["host_gb"] == row["page_waste"] == 0 for row in rows)
+    assert rows[1]["back_ms"] > rows[2]["back_ms"] > 0
 
 
 @pytest.mark.parametrize(("changes", "says"), [
@@ -77,11 +77,11 @@ def test_bounds(context: int, batch: int, ratio: float, link: float, page: int, 
     needed = 2 * decoder.params + 0.6 * batch * context * decoder.token_bytes(dtype)
     cache = Cache(decoder, dtype, context, batch, 1e14, 3e12, needed, link, block, 1 << page)
     fits, (memory, offload, engine) = kv_cache(cache, Engine(4096, 64, 4096, 1000, constant(1.0)), ratio)
-    assert 0 <= fits.away <= 1
-    assert memory.step_ms <= engine.step_ms * (1 + 1e-9) and engine.step_ms <= offload.step_ms * (1 + 1e-9)
-    assert offload.step_ms <= engine.step_ms * ratio * (1 + 1e-9)
-    assert engine.link_gb * ratio == pytest.approx(offload.link_gb)
-    assert engine.host_gb <= offload.host_gb and 0 <= engine.page_waste < 1
+    assert 0 <= fits["away"] <= 1
+    assert memory["step_ms"] <= engine["step_ms"] * (1 + 1e-9) and engine["step_ms"] <= offload["step_ms"] * (1 + 1e-9)
+    assert offload["step_ms"] <= engine["step_ms"] * ratio * (1 + 1e-9)
+    assert engine["link_gb"] * ratio == pytest.approx(offload["link_gb"])
+    assert engine["host_gb"] <= offload["host_gb"] and 0 <= engine["page_waste"] < 1
 
 
 def test_decoders() -> None:
@@ -99,11 +99,11 @@ def test_decoders() -> None:
 
 def test_ratios(tmp_path: Path) -> None:
     shipped = kv_ratio()
-    assert (shipped.coding, shipped.dtype, len(shipped.arrays)) == ("exponents", "bfloat16", 4)
-    assert 1.3 < shipped.ratio < 1.5
+    assert (shipped["coding"], shipped["dtype"], len(shipped["arrays"])) == ("exponents", "bfloat16", 4)
+    assert 1.3 < shipped["ratio"] < 1.5
     np.savez(tmp_path / "d.npz", k=np.zeros((8, 512), np.float32), v=np.ones((8, 512), np.float16),
              other=np.ones(4, np.float32))
-    assert kv_ratio(tmp_path / "d.npz", "k").ratio > 20
+    assert kv_ratio(tmp_path / "d.npz", "k")["ratio"] > 20
     for pattern, says in (("q", "has no array that matches 'q': it has k, v, other"),
                           ("[kv]", "matches arrays of float16 and float32")):
         with pytest.raises(ValueError, match=says):

@@ -49,7 +49,7 @@ def test_each_file_has_one_module_and_says_what_it_is(design: Verilog) -> None:
         assert re.findall(r"^module (\w+) \($", text, re.MULTILINE) == [name]
         assert name.startswith(design.name)
         assert re.search(r"^// Amaranth class [\w.]+", text, re.MULTILINE)
-    assert "// Amaranth class cdma.hdl.codec.lines.packer.Packer\n// Places pieces" in split("cdma_compressor").modules[
+    assert "// Amaranth class hdl.codec.lines.packer.Packer\n// Places pieces" in split("cdma_compressor").modules[
         "cdma_compressor_packer"]
 
 

@@ -1,0 +1,130 @@
+"""The scripts that maintainers run: mutants, what is kept of results, coverage of benches."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdma.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The scripts, as modules."""
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import cover  # type: ignore[import-not-found]
+    import evidence  # type: ignore[import-not-found]
+    import mutate  # type: ignore[import-not-found]
+    import sign_off  # type: ignore[import-not-found]
+    return SimpleNamespace(cover=cover, evidence=evidence, mutate=mutate, sign_off=sign_off)
+
+
+def test_every_frozen_mutant_is_one_change_of_a_file_that_there_is() -> None:
+    mutants = json.loads((ROOT / "tools/mutants.json").read_text())
+    assert len({mutant["name"] for mutant in mutants}) == len(mutants) >= 60
+    for mutant in mutants:
+        text = (ROOT / mutant["file"]).read_text()
+        assert text.count(mutant["find"]) == 1, mutant["name"]
+        ast.parse(text.replace(mutant["find"], mutant["put"]))
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("a < b", {"a <= b"}), ("a + b", {"a - b"}), ("~a", {"a"}), ("f(7)", {"f(8)", "f(6)"}), ("a[0]", {"a[1]"}),
+    ("a.any()", {"a.all()"}), ("Mux(a, b, c)", {"Mux(a, c, b)"}), ("m.If(a)", {"m.If((a) == 0)"}),
+    ("Signal(w)", {"Signal(w, reset_less=True)"}), ("m.d.comb += a.eq(b)", {"m.d.comb += []"}),
+    ("m.d.sync += [a.eq(b), c]", {"m.d.sync += [*[], c]", "m.d.sync += [a.eq(b), *[]]"}), ('m.next = "X"', {"pass"}),
+    ('raise ValueError(f"{a + b}")', set()), ("x: int = 1", set()), ('f(name="a")', set()), ('"""Adds 1."""', set())])
+def test_what_a_mutant_changes(tools: SimpleNamespace, text: str, wanted: set[str]) -> None:
+    whole = f"def elaborate(m):\n    {text}\n".encode()
+    made = {(whole[:start] + new + whole[end:]).decode() for start, end, new, _ in tools.mutate.changes(whole)}
+    assert made == {f"def elaborate(m):\n    {each}\n" for each in wanted}
+
+
+def test_a_mutant_is_found_and_its_file_is_as_before(tools: SimpleNamespace, tmp_path: Path,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hdl").mkdir()
+    (tmp_path / "hdl/unit.py").write_text("a < b\n")
+    check = "import pathlib, sys; sys.exit('<=' in pathlib.Path('hdl/unit.py').read_text())"
+    monkeypatch.setattr(tools.mutate, "checks", lambda file: iter([("own", ["-c", check])]))
+    mutant = {"name": "x", "about": "", "file": "hdl/unit.py", "find": "a < b", "put": "a <= b"}
+    assert tools.mutate.judge(tmp_path, mutant, 60)[0] == "own"
+    assert (tmp_path / "hdl/unit.py").read_text() == "a < b\n"
+    assert tools.mutate.judge(tmp_path, mutant | {"find": "b < a"}, 60)[0] == "moved"
+
+
+def test_a_sample_has_a_mutant_of_each_unit_first(tools: SimpleNamespace) -> None:
+    sample = tools.mutate.sample(60, 1)
+    assert len({mutant["file"] for mutant in sample}) == 60
+    assert sample == tools.mutate.sample(90, 1)[:60] != tools.mutate.sample(60, 2)
+
+
+def test_netlists_that_do_the_same_are_proved(tools: SimpleNamespace, tmp_path: Path) -> None:
+    text = ("module \\top\n  wire width 2 input 1 \\a\n  wire output 2 \\y\n{extra}  cell ${kind} $1\n"
+            "    parameter \\A_SIGNED 0\n    parameter \\A_WIDTH 2\n    parameter \\Y_WIDTH 1\n"
+            "    connect \\A \\a\n    connect \\Y \\y\n  end\nend\n")
+    for name, kind in (("plain", "reduce_or"), ("same", "reduce_bool"), ("other", "reduce_and")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.il").write_text(text.format(kind=kind, extra=""))
+    assert [tools.mutate.equal(tmp_path / "plain", tmp_path / name, "x.il") for name in ("plain", "same", "other")] == [
+        True, True, False]
+
+
+def test_results_of_the_same_rtl_are_joined_and_others_dropped(tools: SimpleNamespace, tmp_path: Path,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools.evidence, "RESULTS", tmp_path)
+    soak: dict[str, Any] = dict.fromkeys((
+        "minutes", "processor_minutes", "configurations", "cases", "cycles", "streams_golden", "streams_rtl"), 1)
+    soak |= {"benches": {"faults": 4}, "pairs": ["a & b"], "seeds": ["1"], "failures": []}
+    (tmp_path / "new.json").write_text(json.dumps(soak))
+    for _ in range(2):
+        assert tools.evidence.main("soak", str(tmp_path / "new.json")) == 0
+    kept = tools.evidence.load("soak")
+    assert [kept["results"][name] for name in ("cases", "benches", "seeds")] == [2, {"faults": 8}, ["1", "1"]]
+    (tmp_path / "soak.json").write_text(json.dumps(kept | {"stamp": kept["stamp"] | {"digest": "another"}}))
+    tools.evidence.main("soak", str(tmp_path / "new.json"))
+    assert tools.evidence.load("soak")["results"]["cases"] == 1
+
+
+@pytest.mark.parametrize(("bad", "code"), [("", 0), ("<failure/>", 1)])
+def test_a_suite_that_failed_is_not_kept(tools: SimpleNamespace, bad: str, code: int, tmp_path: Path,
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools.evidence, "RESULTS", tmp_path)
+    (tmp_path / "x.xml").write_text('<testsuites><testsuite time="3"><testcase classname="tests.hdl.common.test_x" '
+                                    f'time="2">{bad}</testcase></testsuite></testsuites>')
+    assert tools.evidence.main("test", str(tmp_path / "x.xml")) == code
+    kept = tools.evidence.load("regression")
+    assert kept is None if code else kept["results"]["test"]["rooms"] == [{"name": "hdl/common", "seconds": 2.0}]
+
+
+def test_an_item_is_met_by_results_of_this_rtl_alone(tools: SimpleNamespace, tmp_path: Path,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools.evidence, "RESULTS", tmp_path)
+    stamp = {"command": "make", "commit": "c", "date": "d", "digest": tools.sign_off.rtl_digest()}
+    suite = {"tests": 9, "failed": 0, "skipped": [{"reason": "no Icarus", "tests": 2}], "seconds": 60.0}
+    for digest, met in ((stamp["digest"], True), ("another", False)):
+        kept = {"stamp": stamp | {"digest": digest}, "results": {"test": suite}}
+        (tmp_path / "regression.json").write_text(json.dumps(kept))
+        items = tools.sign_off.checklist()
+        whole, = (item for item in items if item.claim == "The whole test suite passes")
+        assert whole.met is met and whole.figure.startswith("7 tests passed, 0 failed, 2 skipped, 1 minutes")
+        assert tools.sign_off.reached(items) == ("V1" if met else None)
+        assert ("regression" in tools.sign_off.stale()) is not met
+
+
+def test_shards_of_coverage_have_every_run_once(tools: SimpleNamespace) -> None:
+    parts = [tools.cover.runs(1, (part, 3)) for part in (1, 2, 3)]
+    assert sorted(run for part in parts for run in part) == sorted(tools.cover.runs(1, (1, 1)))
+
+
+def test_commands_that_are_scripts_now_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutate", "--list"]) == 2
+    assert capsys.readouterr().err == (
+        "cdma: error: there is no command mutate any more: in a clone of the repository, run make mutation "
+        "(tools/mutate.py)\n")

@@ -1,1 +1,0 @@
-"""Mutants of the hardware's sources: whether the tests find a fault that was put in."""
