@@ -47,7 +47,7 @@ def number_text(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.4f}"
 
 
-def read_figures(path: str | Path) -> dict[str, object]:
+def read_figures(path: str | Path) -> dict[str, Any]:
     """The figures of a file by section, as JSON has them.
 
     Raises
