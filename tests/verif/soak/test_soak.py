@@ -129,7 +129,7 @@ def test_an_interrupt_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(soaking, "run_case", runs)
     found = soaking.soak(5, 3, build_dir=tmp_path, config=load_engine("tiny"))
-    assert (found.configurations, found.cases, found.failures) == (1, 2, ())
+    assert (found.configurations, found.cases, found.failures) == (1, 2, [])
     assert sum(found.benches.values()) == 2
     assert found.minutes < 5
 
