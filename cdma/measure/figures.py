@@ -24,9 +24,8 @@ from cdma.verif.engine.throughput_options import PagedStreams, WrittenBack
 __all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "Figures", "OptionCost",
            "PlacedEngine", "PlacedPreset", "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
 
-PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
-              "narrow_decompressor", "wide_compressor", "wide_decompressor")
-"""The presets of cores that docs/peers.md compares with designs of others: one pair for each width."""
+PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor")
+"""The presets of cores that docs/peers.md compares with designs of others."""
 
 
 @dataclass(frozen=True)

@@ -90,14 +90,14 @@ def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
         return _report(name, 151.0)
 
     monkeypatch.setattr(synthesis, "place_and_route", place_and_route)
-    outcome = cdma("timing", "narrow_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
+    outcome = cdma("timing", "paper_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
                    "--seeds", 3)
     assert (outcome.code, outcome.err) == (0, "")
     assert (given["device"], given["speed"], given["seeds"], given["module"]) == ("LFE5U-45F", 6, 3, True)
     assert given["ports"] > 8
     assert "LFE5U-45F, speed grade 6, placed and routed by nextpnr-0.9, best and median of 3 seeds" in outcome.out
-    line = next(line for line in outcome.out.splitlines() if line.startswith("cdma_narrow_compressor"))
-    assert line.split() == ["cdma_narrow_compressor", "150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5",
+    line = next(line for line in outcome.out.splitlines() if line.startswith("cdma_paper_compressor"))
+    assert line.split() == ["cdma_paper_compressor", "150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5",
                             "core.first", "core.last"]
 
 
@@ -198,5 +198,5 @@ def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]
 
 def test_without_nextpnr(fails, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEXTPNR_ECP5", "/nowhere/nextpnr-ecp5")
-    words = fails("timing", "narrow_compressor", "--target", "ecp5")
+    words = fails("timing", "paper_compressor", "--target", "ecp5")
     assert "needs nextpnr-ecp5" in words and "cdma-rtl[boards]" in words
