@@ -68,8 +68,8 @@ def judge(case: StreamCase) -> tuple[Verdict, Verdict]:
     try:
         plain = Reader(case.stream.tobytes(), case.block_bytes, case.raw_bytes, case.coding).read()
     except MalformedError as error:
-        reason, *place = error.fault
-        plain = reason, *place
+        reason, offset, line, block = error.fault
+        plain = reason, offset, line, block
     return golden, plain
 
 
