@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["extended", "usual_presets", "usually"]
+__all__ = ["extended", "usually"]
 
 extended = pytest.mark.extended
 """Marks a test that takes long beside what it could find that others do not."""
@@ -31,10 +31,3 @@ def usually(*kept: Any, of: Iterable[Any]) -> list[Any]:
         raise ValueError(f"{unknown[0]!r} is none of the parameters {every!r}")
     return [each if each in kept else pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=extended)
             for each in every]
-
-
-def usual_presets(presets: Iterable[str]) -> list[Any]:
-    """Presets of cores, of which a usual run has those that are not the widest, fastest or narrowest of their
-    kind; ``test_preset`` of each kind simulates all of them."""
-    every = list(presets)
-    return usually(*(name for name in every if not name.startswith(("wide", "fast", "narrow"))), of=every)

@@ -16,7 +16,7 @@ from cdma.report.training_text import training_text
 _DESCRIPTION = """\
 Train a small network twice from the same seed: plainly, and with every activation that PyTorch saves for backward in
 an engine, offloaded in the forward pass and prefetched in the backward pass. The engine is the generated Verilog in
-Verilator, between simulated memories, under the driver in Python; with --model the golden model stands in for it, which
+Verilator, between simulated memories, under the driver; with --model the golden model stands in for it, which
 is faster and knows no time. Losses, gradients and weights of both trainings are compared bit for bit; where one differs
 it is named, and the exit code is 1.
 

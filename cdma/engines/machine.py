@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Protocol
 
+from cdma.driver import Memories as Side
 from cdma.driver import Registers
 from cdma.golden.codec.buffers import Bytes
 
 __all__ = ["Machine", "Side"]
-
-
-class Side(IntEnum):
-    """A memory of the engine."""
-
-    DEVICE = 0
-    LINK = 1
 
 
 class Machine(Registers, Protocol):

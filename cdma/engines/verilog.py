@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cdma.engines.machine import Side
 from cdma.engines.tensors import DriverEngine, check_pages
-from cdma.golden.codec.buffers import Bytes
 from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.verif.common.runner import BenchError, BuildError
 from cdma.verif.common.tools import MissingToolError
@@ -21,31 +19,6 @@ __all__ = ["MEMORY_BYTES", "verilog_engine"]
 
 MEMORY_BYTES = IMAGE_BYTES
 """Bytes of each simulated memory: those of all benches, so that a compiled design serves them all."""
-
-_LOOK_CYCLES = 128
-
-
-class _Machine:
-    """The simulated engine as the driver of tensors works on it."""
-
-    def __init__(self, remote: RemoteEngine) -> None:
-        self._remote = remote
-        self.read32, self.write32 = remote.read32, remote.write32
-
-    def base(self, side: Side) -> int:
-        return self._remote.bases[side]
-
-    def size(self, side: Side) -> int:
-        return self._remote.image_bytes
-
-    def load(self, side: Side, address: int, data: Bytes) -> None:
-        self._remote.load(side, address, data)
-
-    def dump(self, side: Side, address: int, size: int) -> Bytes:
-        return self._remote.dump(side, address, size)
-
-    def relax(self) -> None:
-        self._remote.wait(_LOOK_CYCLES)
 
 
 @contextmanager
@@ -85,7 +58,7 @@ def verilog_engine(engine: EngineConfig | str = "default", *, page_bytes: int | 
     try:
         with RemoteEngine(config, image_bytes=memory_bytes, how=Behaviour(latency=latency), build_dir=Path(build_dir),
                           seed=seed) as remote:
-            yield DriverEngine(_Machine(remote), config, page_bytes)
+            yield DriverEngine(remote, config, page_bytes)
     except MissingToolError as error:
         raise ValueError(str(error)) from error
     except (BuildError, BenchError) as error:

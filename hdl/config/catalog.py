@@ -11,7 +11,7 @@ from cdma.hdl.config.core import CORES, CoreConfig, preset_names
 from cdma.hdl.config.core import load as load_core
 from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from cdma.hdl.config.files import refuse_pipe
-from cdma.hdl.config.settings import read
+from cdma.hdl.config.settings import read, refuse_moved
 
 __all__ = ["Design", "engine_name", "kinds", "load_design", "names"]
 
@@ -59,6 +59,7 @@ def load_design(preset_or_file: str) -> Design:
     if preset_or_file in block_preset_names():
         return load_block(preset_or_file)
     if preset_or_file not in preset_names():
+        refuse_moved(preset_or_file)
         nearest = get_close_matches(preset_or_file.lower().replace("-", "_"), names(), 3, 0.5)
         meant = f" (did you mean {' or '.join(nearest)}?)" if nearest else ""
         raise ValueError(f"no preset {preset_or_file!r}{meant}: there are {', '.join(names())}; or give the path of a "

@@ -16,6 +16,7 @@ __all__ = [
     "BEAT_BYTES",
     "BLOCK_BYTES",
     "CODINGS_ALLOWED",
+    "MOVED",
     "PIPELINES",
     "PRESETS",
     "CodingSettings",
@@ -26,9 +27,16 @@ __all__ = [
     "parameter",
     "read",
     "read_named",
+    "refuse_moved",
 ]
 
 PRESETS = Path(__file__).parent / "presets"
+MOVED = {
+    **{f"{shape}_{core}": (core, setting) for core in ("compressor", "decompressor")
+       for shape, setting in (("fast", "pipeline=fast"), ("narrow", "beat_bytes=16"), ("wide", "beat_bytes=64"))},
+    "fast_block_compressor": ("block_compressor", "pipeline=fast"),
+    **{f"paper_block_{core}": (f"block_{core}", "codings=zvc32") for core in ("compressor", "decompressor")}}
+"""Presets of earlier versions: the preset and the setting that give the same core."""
 """Where the shipped TOML files are."""
 
 BEAT_BYTES = (16, 32, 64)
@@ -255,6 +263,14 @@ def read(kind: type[_Own], path: Path) -> _Own:
         raise type(error)(f"{path}: {error}") from error
 
 
+def refuse_moved(name: str) -> None:
+    """Raise :exc:`ValueError`, with what gives the same core, if a name is that of a preset of earlier versions."""
+    if name in MOVED:
+        preset, setting = MOVED[name]
+        raise ValueError(f"{name} is no preset any more: '{preset} --set {setting} --set name=cdma_{name}' is the same "
+                         f"core (in Python: the preset {preset} with replace())")
+
+
 def names_in(folder: Path) -> list[str]:
     """Names of the presets in a folder, sorted."""
     return sorted(path.stem for path in folder.glob("*.toml"))
@@ -274,5 +290,6 @@ def read_named(kind: type[_Own], folder: Path, preset_or_file: str | Path, of: s
         return read(kind, Path(text))
     names = names_in(folder)
     if text not in names:
+        refuse_moved(text)
         raise ValueError(f"no preset {text!r}{of}: there are {', '.join(names)} (or give the path of a .toml file)")
     return read(kind, folder / f"{text}.toml")

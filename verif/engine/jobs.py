@@ -9,8 +9,7 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.top import IMAGE_BYTES
 
-__all__ = ["ArrayReport", "Busy", "Handling", "MeasureJob", "Move", "NetworkJob", "NetworkReport", "Passage",
-           "PassageReport", "RemoteJob"]
+__all__ = ["ArrayReport", "Busy", "Handling", "MeasureJob", "Move", "NetworkJob", "NetworkReport", "Passage"]
 
 
 @dataclass(frozen=True)
@@ -181,31 +180,3 @@ class Passage:
     cycles: int
     span: int
 
-
-@dataclass(frozen=True)
-class PassageReport:
-    """Report of :mod:`cdma.verif.engine.benches.measure`."""
-
-    passages: tuple[Passage, ...]
-
-
-@dataclass(frozen=True)
-class RemoteJob:
-    """Job of :mod:`cdma.verif.engine.benches.remote`.
-
-    Parameters
-    ----------
-    config
-        The engine.
-    image_bytes
-        Bytes of each memory.
-    behaviour
-        How the memories answer.
-    address
-        Socket at which the process waits that uses the engine.
-    """
-
-    config: EngineConfig
-    image_bytes: int
-    behaviour: Behaviour
-    address: str

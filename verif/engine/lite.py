@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from itertools import repeat
 from typing import Any, Protocol
 
 from cocotb.triggers import Lock, RisingEdge
 
-__all__ = ["Lite", "RegisterError", "Registers"]
+__all__ = ["Lite", "RegisterError", "Registers", "refused"]
 
 _PATIENCE = 1000
-OKAY = 0
+OKAY, _SLVERR = 0, 2
 
 
 class RegisterError(Exception):
@@ -38,6 +38,16 @@ class Registers(Protocol):
     async def read(self, offset: int) -> int:
         """Read a register; RegisterError when it is refused."""
         ...
+
+
+async def refused(access: Awaitable[Any], what: str) -> None:
+    """Check that an access to a register is answered with SLVERR."""
+    try:
+        await access
+    except RegisterError as error:
+        assert error.resp == _SLVERR, f"{what}: response {error.resp}"
+    else:
+        raise AssertionError(f"{what} was not refused")
 
 
 class Lite:

@@ -1,14 +1,26 @@
-"""Soft resets in mid-transfer, and checks after a fault: nothing is left open, and transfers work."""
+"""Faults and what comes after them: time limits of ports, soft resets, nothing left open, and transfers that work."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, log2
 
 from cdma.golden.engine import Descriptor, Operation, Status
 from cdma.verif.engine.stimulus import random_tensor
 from cdma.verif.engine.testbench import EngineTestbench
 
-__all__ = ["goes_on", "reset_softly", "right_pair"]
+__all__ = ["READ", "USES", "WRITE", "goes_on", "limit_ports", "longest_silence", "ports_are_back", "reset_softly",
+           "right_pair"]
+
+READ, WRITE = ("ar", "r"), ("aw", "w", "b")
+USES = {Operation.OFFLOAD: {"device": READ, "link": WRITE}, Operation.PREFETCH: {"link": READ, "device": WRITE}}
+"""Channels that a direction uses at each memory."""
+
+_LIMIT = 11
+"""Logarithm of the lanes' limit: more than twice as many cycles as the memories' pauses and latencies together."""
+
+_ISOLATED = 0xFFFF_0000
+"""Bits of STATUS that say which ports are."""
 
 
 def right_pair(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
@@ -30,11 +42,17 @@ async def goes_on(bench: EngineTestbench) -> None:
     bench.clear()
 
 
+async def ports_are_back(bench: EngineTestbench) -> None:
+    """Wait until no port is isolated, and expect that all answer."""
+    assert await bench.control.sets("STATUS", _ISOLATED, 200_000, to=False), (
+        f"a port stays isolated: {await bench.control.state()}")
+    bench.scoreboard.silence()
+
+
 async def reset_softly(bench: EngineTestbench, descriptors: Sequence[Descriptor]) -> None:
     """Hand descriptors over, reset the engine by its register while it works on them, and check that all registers have
     their reset values."""
-    for descriptor in descriptors:
-        await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+    await bench.push(descriptors)
     await bench.control.wait(int(bench.rng.integers(1, 1500)))
     await bench.control.soft_reset()
     await bench.quiet()
@@ -43,3 +61,18 @@ async def reset_softly(bench: EngineTestbench, descriptors: Sequence[Descriptor]
         assert value == register.reset, f"{name} is {value:#x} after the soft reset, not {register.reset:#x}"
     for descriptor in descriptors:
         bench.scoreboard.lost(descriptor)
+
+
+def _link_limit(bench: EngineTestbench) -> int:
+    """Logarithm of the link's limit: with a slower clock, more than half as many of its cycles as the lanes' limit."""
+    return _LIMIT + floor(log2(bench.link_cycle))
+
+
+def longest_silence(bench: EngineTestbench) -> int:
+    """Cycles after which every port that answers nothing has been reported."""
+    return 2 << _link_limit(bench)
+
+
+async def limit_ports(bench: EngineTestbench) -> None:
+    """Write the limits of the lanes' ports and of the link's."""
+    await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _link_limit(bench))

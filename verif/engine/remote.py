@@ -19,13 +19,12 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.common import runner
 from cdma.verif.common.stream import Bytes
 from cdma.verif.engine.build import build_engine
-from cdma.verif.engine.jobs import RemoteJob
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["RemoteEngine"]
 
-_LOOK_SECONDS = 0.2
+_LOOK_SECONDS, _LOOK_CYCLES = 0.2, 128
 _GONE = (EOFError, OSError)
 
 
@@ -72,7 +71,7 @@ class RemoteEngine:
         self._folder = tempfile.TemporaryDirectory(prefix="cdma-")
         folder = Path(self._folder.name)
         address = str(folder / "socket")
-        job = RemoteJob(self.config, self.image_bytes, self._how, address)
+        job = {"config": self.config, "image_bytes": self.image_bytes, "behaviour": self._how, "address": address}
 
         def run() -> None:
             try:
@@ -122,17 +121,25 @@ class RemoteEngine:
         """Write a register."""
         self._ask("write", offset, value)
 
-    def wait(self, cycles: int) -> None:
-        """Let cycles pass."""
-        self._ask("wait", cycles)
+    def relax(self) -> None:
+        """Let some cycles pass."""
+        self._ask("wait", _LOOK_CYCLES)
 
-    def load(self, memory: int, address: int, data: Bytes) -> None:
+    def base(self, side: int) -> int:
+        """The first address of a memory."""
+        return self.bases[side]
+
+    def size(self, side: int) -> int:
+        """Bytes of a memory."""
+        return self.image_bytes
+
+    def load(self, side: int, address: int, data: Bytes) -> None:
         """Write bytes into a memory, whole beats of its ports."""
-        self._ask("load", memory, address, data)
+        self._ask("load", side, address, data)
 
-    def dump(self, memory: int, address: int, size: int) -> Bytes:
+    def dump(self, side: int, address: int, size: int) -> Bytes:
         """Read bytes of a memory, whole beats of its ports."""
-        return self._ask("dump", memory, address, size)
+        return self._ask("dump", side, address, size)
 
     def _ask(self, *request: Any) -> Any:
         if self._connection is None:

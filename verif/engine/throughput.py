@@ -12,7 +12,7 @@ from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.common import runner
 from cdma.verif.engine.build import build_engine
-from cdma.verif.engine.jobs import MeasureJob, Passage, PassageReport
+from cdma.verif.engine.jobs import MeasureJob, Passage
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.top import IMAGE_BYTES
 
@@ -151,12 +151,12 @@ def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: B
     return [row_of(config, how, coding, passage) for passage in passages(job, build_dir, seed)]
 
 
-def passages(job: MeasureJob, build_dir: Path, seed: int) -> tuple[Passage, ...]:
+def passages(job: MeasureJob, build_dir: Path, seed: int) -> list[Passage]:
     """What the bench of a job saw; errors as :func:`measure`."""
     built = build_engine(job.config, image_bytes=job.image_bytes, build_dir=build_dir)
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
-        return from_json(PassageReport, runner.run(built, "cdma.verif.engine.benches.measure", job=job,
-                                                   folder=Path(place), seed=seed)).passages
+        report = runner.run(built, "cdma.verif.engine.benches.measure", job=job, folder=Path(place), seed=seed)
+        return [from_json(Passage, each) for each in report["passages"]]
 
 
 def row_of(config: EngineConfig, how: Behaviour, coding: Coding, passage: Passage) -> EngineThroughput:

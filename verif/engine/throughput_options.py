@@ -140,7 +140,7 @@ def written_back(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: 
     for latency in latencies:
         how = Behaviour(latency=latency)
 
-        def seen(count: int, size: int, ring: int | None, how: Behaviour = how) -> tuple[Passage, ...]:
+        def seen(count: int, size: int, ring: int | None, how: Behaviour = how) -> list[Passage]:
             return passages(MeasureJob(config, (density,), size, int(coding), how, count, image_bytes,
                                        ring_entries=ring), build_dir, seed)
 

@@ -1,6 +1,7 @@
 """generate: what is written, that it is the same every time, and what --list shows."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from cdma.console.progress import Progress
 from cdma.golden.c.library import sources
 from cdma.hdl.config.catalog import kinds, load_design
 from cdma.hdl.config.core import CoreConfig, load
+from cdma.hdl.config.settings import MOVED
 from cdma.hdl.generate.handover.files import files
 from cdma.hdl.generate.verilog import emit
 
@@ -35,13 +37,13 @@ def test_both_cores_by_default(cdma) -> None:
 
 
 def test_the_same_bytes_as_the_library_writes(cdma) -> None:
-    written = cdma("generate", "narrow_compressor", "--json", "-o", "a").json
-    cdma("generate", "narrow_compressor", "-o", "b")
+    written = cdma("generate", "paper_compressor", "--json", "-o", "a").json
+    cdma("generate", "paper_compressor", "-o", "b")
     for entry in written:
         path = Path(entry["file"])
         assert path.read_bytes() == (Path("b") / path.relative_to("a")).read_bytes()
         assert path.stat().st_size == entry["bytes"]
-    assert Path("a/cdma_narrow_compressor.v").read_text() == emit(load("narrow_compressor")).text
+    assert Path("a/cdma_paper_compressor.v").read_text() == emit(load("paper_compressor")).text
 
 
 def test_settings_and_files(cdma, tmp_path: Path) -> None:
@@ -131,11 +133,20 @@ def test_names_that_differ_in_case_only(fails) -> None:
 
 
 def test_split(cdma) -> None:
-    written = cdma("generate", "narrow_compressor", "--split", "--json", "-o", "rtl").json
-    modules = files(emit(load("narrow_compressor"), split=True), sources())
+    written = cdma("generate", "paper_compressor", "--split", "--json", "-o", "rtl").json
+    modules = files(emit(load("paper_compressor"), split=True), sources())
     assert {Path(entry["file"]).relative_to("rtl").as_posix() for entry in written} == set(modules)
     for name, text in modules.items():
         assert (Path("rtl") / name).read_text() == text
-    facts = json.loads(Path("rtl/cdma_narrow_compressor.json").read_text())
-    assert facts["file"] == "cdma_narrow_compressor/cdma_narrow_compressor.v" == facts["files"][-1]
-    assert facts["files"] == Path("rtl/cdma_narrow_compressor.f").read_text().split()
+    facts = json.loads(Path("rtl/cdma_paper_compressor.json").read_text())
+    assert facts["file"] == "cdma_paper_compressor/cdma_paper_compressor.v" == facts["files"][-1]
+    assert facts["files"] == Path("rtl/cdma_paper_compressor.f").read_text().split()
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_removed_preset_prints_what_makes_the_same_core(name: str, cdma, fails) -> None:
+    said = fails("generate", name)
+    call = re.search(r"'([^']*)'", said)
+    assert call is not None and said.startswith(f"cdma: error: {name} is no preset any more: '")
+    assert cdma("generate", *call[1].split(), "-o", "rtl").code == 0
+    assert Path(f"rtl/cdma_{name}.v").exists()

@@ -150,7 +150,7 @@ def test_share_of_a_number_or_file(cdma: Callable[..., Any]) -> None:
     half = cdma("timeline", "nin", "--share", 0.5, "--json").json
     assert half["engine"]["share"] == "0.5 of its limit"
     shipped_shares = cdma("timeline", "nin", "--json").json
-    own = cdma("timeline", "nin", "--share", ROOT / "docs/performance.json", "--json").json
+    own = cdma("timeline", "nin", "--share", ROOT / "bench/performance.json", "--json").json
     # The shipped table is made from that file, of which the rows with six lanes count.
     assert own["rows"] == shipped_shares["rows"]
     assert own["engine"]["share"] == "measured cycles of performance.json"

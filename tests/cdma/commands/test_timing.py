@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
+from cdma.commands.timing import cells_text
 from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.measure import synthesis
 from cdma.report.plots.sweep import sweep_plot
-from cdma.report.timing_text import cells_text
 from cdma.synth.pnr import engines as pnr_engines
 from cdma.synth.pnr import place as pnr_place
 from cdma.synth.timing import engines as timing_engines
 from cdma.synth.timing import sweep as timing_sweep
 from cdma.synth.timing.cores import TimingReport
 from cdma.synth.timing.engines import EngineTiming
-from cdma.synth.timing.sweep import Sweep
 from cdma.synth.units.hierarchy import Design
 from cdma.verif.engine.build import engine_text
 from tests.extended import usually
@@ -90,14 +89,14 @@ def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
         return _report(name, 151.0)
 
     monkeypatch.setattr(synthesis, "place_and_route", place_and_route)
-    outcome = cdma("timing", "narrow_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
+    outcome = cdma("timing", "paper_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
                    "--seeds", 3)
     assert (outcome.code, outcome.err) == (0, "")
     assert (given["device"], given["speed"], given["seeds"], given["module"]) == ("LFE5U-45F", 6, 3, True)
     assert given["ports"] > 8
     assert "LFE5U-45F, speed grade 6, placed and routed by nextpnr-0.9, best and median of 3 seeds" in outcome.out
-    line = next(line for line in outcome.out.splitlines() if line.startswith("cdma_narrow_compressor"))
-    assert line.split() == ["cdma_narrow_compressor", "150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5",
+    line = next(line for line in outcome.out.splitlines() if line.startswith("cdma_paper_compressor"))
+    assert line.split() == ["cdma_paper_compressor", "150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5",
                             "core.first", "core.last"]
 
 
@@ -157,7 +156,7 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
     assert rows[0] == ["compressor", "1", "16", "small", "10.0", "1000", "16.0", "yes"]
     assert rows[1] == ["compressor", "1", "16", "fast", "12.0", "900", "14.4"]
     assert rows[5] == ["engine", "2", "32", "small", "180.0", "500", "32.0", "yes"]
-    assert (tmp_path / "sweep.svg").read_text() == sweep_plot(from_json(Sweep, sweep).points)
+    assert (tmp_path / "sweep.svg").read_text() == sweep_plot(sweep["points"])
 
 
 @needs_opensta
@@ -198,5 +197,5 @@ def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]
 
 def test_without_nextpnr(fails, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEXTPNR_ECP5", "/nowhere/nextpnr-ecp5")
-    words = fails("timing", "narrow_compressor", "--target", "ecp5")
+    words = fails("timing", "paper_compressor", "--target", "ecp5")
     assert "needs nextpnr-ecp5" in words and "cdma-rtl[boards]" in words

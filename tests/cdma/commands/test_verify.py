@@ -22,7 +22,7 @@ from cdma.verif.formal.proof import ProofReport, ProofResult
 from cdma.verif.regression.outcomes import Outcome, State
 from cdma.verif.regression.run import Task
 
-_CORE = ["verify", "narrow_compressor", "--date", "2026-11-24", "--jobs", "1"]
+_CORE = ["verify", "paper_compressor", "--date", "2026-11-24", "--jobs", "1"]
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
     report = tmp_path / "report"
     code, out, _ = _call(capsys, *_CORE, *build, "--report", str(report))
     assert code == 0
-    assert "PASSED: cdma_narrow_compressor, 5 steps: 5 passed;" in out
+    assert "PASSED: cdma_paper_compressor, 5 steps: 5 passed;" in out
     found = json.loads((report / "results.json").read_text())
     assert found["passed"] is True
     assert [(each["step"], each["state"]) for each in found["outcomes"]] == [
@@ -71,7 +71,7 @@ def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
     names = {case.get("name") for case in suites.iter("testcase")}
     assert {"lint", "area", *(test["name"] for test in bench["tests"])} <= names
     page = (report / "index.html").read_text()
-    assert "PASSED: cdma_narrow_compressor" in page
+    assert "PASSED: cdma_paper_compressor" in page
     assert "kGE" in page
     assert bench["bins"]
     assert "What the benches saw of the coverage plan" in page
@@ -83,8 +83,8 @@ def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Pa
     step = ("--step", "compressor", "--test", "corner_cases", "--seed", "5", "--build-dir", str(tmp_path / "sim"))
     code, out, _ = _call(capsys, *_CORE, *step, "--report", str(report))
     assert code == 1
-    assert "FAILED: cdma_narrow_compressor, 1 step: 1 failed" in out
-    assert "replay: cdma verify narrow_compressor --step compressor --seed 5" in out
+    assert "FAILED: cdma_paper_compressor, 1 step: 1 failed" in out
+    assert "replay: cdma verify paper_compressor --step compressor --seed 5" in out
     outcome, = json.loads((report / "results.json").read_text())["outcomes"]
     failed = [test for test in outcome["tests"] if test["state"] == "failed"]
     assert failed
@@ -157,7 +157,7 @@ def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(monkeypatch: pyte
     code, out, _ = _call(capsys, *_CORE, *steps, "--budget", "1e-9")
     assert code == 1
     assert "2 not run" in out
-    assert out.count("INCOMPLETE: cdma_narrow_compressor") == 1
+    assert out.count("INCOMPLETE: cdma_paper_compressor") == 1
     assert "The budget had ended before these steps: lint, bus_models. Give more minutes, or more shards." in out
 
 
@@ -165,10 +165,10 @@ def test_on_a_cluster(tmp_path: Path, build: list[str], capsys: pytest.CaptureFi
     there: Any
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0",
                       silence_logs=50) as there:
-        code, out, _ = _call(capsys, "verify", "narrow_compressor", *build, "--step", "lint", "--scheduler",
+        code, out, _ = _call(capsys, "verify", "paper_compressor", *build, "--step", "lint", "--scheduler",
                              there.scheduler_address)
     assert code == 0
-    assert "PASSED: cdma_narrow_compressor, 1 step: 1 passed" in out
+    assert "PASSED: cdma_paper_compressor, 1 step: 1 passed" in out
 
 
 def test_steps_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,14 +121,14 @@ def test_attributes_name_each_bus_once() -> None:
 
 
 def test_verilog_has_the_attributes_and_nothing_else_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = load("narrow_decompressor")
+    config = load("decompressor").replace(beat_bytes=16)
     text = verilog.emit(config).text
     monkeypatch.setattr(verilog, "attributes", lambda buses: {})
     assert "".join(line for line in text.splitlines(keepends=True) if "X_INTERFACE_" not in line) == (
         verilog.emit(config).text)
 
 
-@pytest.mark.parametrize("preset", ["narrow_compressor", "narrow_decompressor"])
+@pytest.mark.parametrize("preset", ["compressor", "decompressor"])
 def test_a_reader_finds_the_attributes_on_the_ports(preset: str) -> None:
     """Yosys, which keeps attributes, has them on all ports of the top and on no other signal."""
     design = verilog.emit(load(preset))

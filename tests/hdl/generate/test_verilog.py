@@ -19,7 +19,7 @@ from cdma.hdl.config.core import CoreConfig, load, preset_names
 from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from cdma.hdl.generate.verilog import Verilog, emit
 from cdma.verif.engine.build import engine_text
-from tests.extended import usual_presets, usually
+from tests.extended import usually
 from tests.hdl.generate.unassigned import unassigned
 from tests.lint import lint
 
@@ -39,7 +39,7 @@ def test_same_bytes_from_another_process(name: str, tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
-@pytest.fixture(scope="module", params=usual_presets(preset_names() + block_preset_names()))
+@pytest.fixture(scope="module", params=preset_names() + block_preset_names())
 def core(request: pytest.FixtureRequest) -> Verilog:
     """Each preset of the cores and block cores, generated once for all tests."""
     return emit(load_design(request.param))

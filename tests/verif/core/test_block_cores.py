@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from cdma.hdl.config.block_core import load_block
-from cdma.verif.common import tools
 from tests.verif.conftest import FULL, Bench
 
-_OTHER = "icarus" if tools.available("icarus") else "verilator"
-"""Of the presets beside the first four a few packets pass in Icarus, which compiles in a second and knows X."""
-
-_RUNS = {f"{kind}block_{core}": ("verilator", 0.5) for kind in ("", "exponent_")
-         for core in ("compressor", "decompressor")} | {
-    f"{kind}_block_{core}": ("verilator" if FULL else _OTHER, 1.0 if FULL else 0.015)
-    for kind, cores in (("narrow", 2), ("paper", 2), ("wide", 2), ("fast", 1))
-    for core in ("compressor", "decompressor")[:cores]}
+_SHARES = {f"{kind}block_{core}": 1.0 if FULL else share for kind, share in (
+    ("", 0.5), ("exponent_", 0.5), ("narrow_", 0.05), ("wide_", 0.05)) for core in ("compressor", "decompressor")}
 
 
-@pytest.mark.parametrize("preset", _RUNS)
+@pytest.mark.parametrize("preset", _SHARES)
 def test_preset(preset: str, bench: Bench) -> None:
     config = load_block(preset)
-    simulator, share = _RUNS[preset]
-    bench(config, f"cdma.verif.core.benches.{config.core}", simulator=simulator, share=share)
+    bench(config, f"cdma.verif.core.benches.{config.core}", share=_SHARES[preset])
+
+
+@pytest.mark.parametrize(("core", "setting"), [
+    ("block_compressor", "pipeline=fast"), ("block_compressor", "codings=zvc32"),
+    ("block_decompressor", "codings=zvc32")])
+def test_other_shapes(core: str, setting: str, bench: Bench) -> None:
+    config = load_block(core).replace(name=f"cdma_{core}_{setting.partition('=')[2]}").with_settings([setting])
+    bench(config, f"cdma.verif.core.benches.{core}", share=1.0 if FULL else 0.05)
 
 
 @pytest.mark.parametrize("preset", ["block_compressor", "block_decompressor"])

@@ -13,17 +13,21 @@ from cdma.hdl.generate.verilog import emit
 from cdma.verif.common import runner, tools
 from cdma.verif.common.power_up import random_registers
 from cdma.verif.core.streaming import checked_core
-from tests.extended import extended, usual_presets, usually
+from tests.extended import extended, usually
 from tests.verif.conftest import FULL, Bench
-
-_WHOLE = ("compressor", "decompressor", "paper_compressor", "paper_decompressor")
-"""Presets that get all stimuli in a usual run too; the others, which compile or run longer, get a part."""
 
 
 @pytest.mark.parametrize("preset", preset_names())
 def test_preset(preset: str, bench) -> None:
     config = load(preset)
-    bench(config, f"cdma.verif.core.benches.{config.core}", share=1.0 if FULL or preset in _WHOLE else 0.1)
+    bench(config, f"cdma.verif.core.benches.{config.core}")
+
+
+@pytest.mark.parametrize("setting", ["pipeline=fast", "beat_bytes=16", "beat_bytes=64"])
+@pytest.mark.parametrize("core", ["compressor", "decompressor"])
+def test_other_shapes(core: str, setting: str, bench) -> None:
+    config = load(core).replace(name=f"cdma_{core}_{setting.partition('=')[2]}").with_settings([setting])
+    bench(config, f"cdma.verif.core.benches.{core}", share=1.0 if FULL else 0.1)
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
@@ -52,13 +56,13 @@ def test_two_element_sizes(core: str, bench) -> None:
     bench(config, f"cdma.verif.core.benches.{core}")
 
 
-@pytest.mark.parametrize("preset", usual_presets(preset_names()))
+@pytest.mark.parametrize("preset", preset_names())
 def test_bus_models_of_others(preset: str, bench) -> None:
     bench(load(preset), "cdma.verif.core.benches.interoperate")
 
 
 def test_a_beat_that_changes_with_ready_is_found(build_dir: Path, tmp_path: Path) -> None:
-    config = load("narrow_compressor")
+    config = load("compressor").replace(beat_bytes=16)
     text, count = re.subn(r"(?<=assign m_axis_tlast = )(.+)(?=;)", r"(\1) ^ m_axis_tready", checked_core(emit(config)))
     assert count == 1
     built = runner.build(text, config.name, simulator="verilator", build_dir=build_dir)

@@ -16,7 +16,6 @@ from cdma.verif.core.throughput import latency, main, measure, table
 from cdma.workload.data import shipped
 from cdma.workload.dumps import load as load_dump
 from cdma.workload.dumps.narrow import narrow
-from tests.extended import usual_presets
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,7 @@ def test_what_is_not_allowed_is_said(changes: dict, sentence: str, tmp_path: Pat
         simulate(**arguments, build_dir=tmp_path)
 
 
-@pytest.mark.parametrize("preset", usual_presets(preset_names()))
+@pytest.mark.parametrize("preset", preset_names())
 def test_throughput_reaches_the_limit(preset: str, build_dir: Path) -> None:
     # Cycles of a simulation, not seconds: the same on every machine.
     config = load(preset)
@@ -93,7 +92,7 @@ def test_throughput_reaches_the_limit(preset: str, build_dir: Path) -> None:
     assert all(row.share < 1.005 for row in rows)
 
 
-@pytest.mark.parametrize("preset", usual_presets(preset_names()))
+@pytest.mark.parametrize("preset", preset_names())
 def test_latency(preset: str, build_dir: Path) -> None:
     config = load(preset)
     rows = latency(config, build_dir=build_dir)

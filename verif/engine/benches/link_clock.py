@@ -13,7 +13,7 @@ from cdma.golden.engine import Descriptor, Operation, Silence, Status
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.verif.engine.link_clock import TURN, LinkClock
 from cdma.verif.engine.memory import ANSWER, Behaviour
-from cdma.verif.engine.recovery import goes_on
+from cdma.verif.engine.recovery import goes_on, ports_are_back, right_pair
 from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
@@ -33,12 +33,6 @@ def _clock(bench: EngineTestbench) -> LinkClock:
     return bench.link_clock
 
 
-def _transfers(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
-    """One of each direction."""
-    tensors = [random_tensor(bench.rng, bench.config, most_blocks=blocks or 4 * bench.config.lanes) for _ in range(2)]
-    return [bench.offload(tensors[0]), bench.prefetch(bench.stream(tensors[1]), tensors[1])]
-
-
 async def _ends(bench: EngineTestbench, descriptor: Descriptor, others: set[Status]) -> Status:
     """The status of a transfer that succeeds, or has one of the others; what it wrote then is unknown."""
     channel = bench.control.channels[Operation(descriptor.operation)]
@@ -50,14 +44,6 @@ async def _ends(bench: EngineTestbench, descriptor: Descriptor, others: set[Stat
     assert seen.status not in _LOST or seen.response == _SLVERR, seen
     bench.scoreboard.lost(descriptor)
     return seen.status
-
-
-async def _whole(bench: EngineTestbench) -> None:
-    """Wait until no port is isolated."""
-    async def whole() -> bool:
-        return not await bench.control.read("STATUS") >> 16
-
-    assert await bench.control.until(whole, 200_000), f"a port stays isolated: {await bench.control.state()}"
 
 
 @cocotb.test()
@@ -92,10 +78,9 @@ async def resets_of_the_link(dut: Any) -> None:
         clock.ratio = float(bench.rng.choice(_RATIOS))
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
-        descriptors = _transfers(bench)
+        descriptors = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.push(descriptors)
         await bench.control.wait(int(bench.rng.integers(1, 1500)))
         for _ in range(int(bench.rng.integers(1, 4))):
             await clock.reset(int(bench.rng.choice((1, 1, 3, 100, 1000))))
@@ -114,13 +99,12 @@ async def requests_while_the_link_is_in_reset(dut: Any) -> None:
     for stands in (False, True):
         bench.clear()
         await bench.behave(Behaviour())
-        descriptors = _transfers(bench)
+        descriptors = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
         clock.stands = stands
         dut.link_aresetn.value = 0
         await ClockCycles(dut.aclk, 10)
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.push(descriptors)
         for descriptor in descriptors:
             assert await _ends(bench, descriptor, _LOST) in _LOST
         clock.stands = False
@@ -143,10 +127,9 @@ async def a_clock_that_stands(dut: Any) -> None:
         clock.ratio = float(bench.rng.choice(_RATIOS))
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
-        descriptors = _transfers(bench, 8 * bench.config.lanes)
+        descriptors = right_pair(bench, 8 * bench.config.lanes)
         await bench.load()
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.push(descriptors)
         await bench.control.wait(int(bench.rng.integers(1, 1000)))
         bench.scoreboard.silence(Silence(Status.LINK_READ_TIMEOUT), Silence(Status.LINK_WRITE_TIMEOUT))
         clock.stands = True
@@ -154,14 +137,13 @@ async def a_clock_that_stands(dut: Any) -> None:
         if number % 2:
             # Its level alone frees the port.
             dut.link_aresetn.value = 0
-            await _whole(bench)
+            await ports_are_back(bench)
             clock.stands = False
             await clock.reset(3)
             await clock.opened()
         else:
             clock.stands = False
-        await _whole(bench)
-        bench.scoreboard.silence()
+        await ports_are_back(bench)
         await goes_on(bench)
     assert found & _SILENT, "no transfer met a clock that stands"
 

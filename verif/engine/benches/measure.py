@@ -11,7 +11,7 @@ from cdma.golden.engine import Descriptor, Operation, Status
 from cdma.golden.results import from_json
 from cdma.verif.common import job
 from cdma.verif.common.tensors import network_values
-from cdma.verif.engine.jobs import Busy, MeasureJob, Passage, PassageReport
+from cdma.verif.engine.jobs import Busy, MeasureJob, Passage
 from cdma.verif.engine.stimulus import RawTensor
 from cdma.verif.engine.testbench import EngineTestbench, ready
 
@@ -44,7 +44,7 @@ async def measure(dut: Any) -> None:
         for ring in rings.values():
             await ring.disable()
         await bench.compare()
-    job.report(PassageReport(tuple(passages)))
+    job.report({"passages": passages})
 
 
 async def _passage(bench: EngineTestbench, descriptors: list[Descriptor]) -> tuple[Busy, tuple[Busy, ...], int, int]:

@@ -7,97 +7,95 @@ from typing import Any
 import cocotb
 
 from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.verif.engine.recovery import READ, USES, WRITE
 from cdma.verif.engine.software import POLLS, Code, RingMemory, Software, check_result, two_transfers
 from cdma.verif.engine.testbench import EngineTestbench, ready
 
 _LIMIT = 1 << 11
-_READ, _WRITE = ("ar", "r"), ("aw", "w", "b")
-_USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETCH: {"link": _READ, "device": _WRITE}}
-"""Channels that a direction uses at each memory."""
 
 
 async def _started(dut: Any) -> tuple[EngineTestbench, Software]:
     bench = await ready(dut)
     bench.page_share = 0
-    driver = Software(bench)
-    assert await driver.init() == 0
-    return bench, driver
+    software = Software(bench)
+    assert await software.init() == 0
+    return bench, software
 
 
 def _status(memory: str, channels: tuple[str, ...], kind: str) -> Status:
-    return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channels == _READ else 'WRITE'}_{kind}"]
+    return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channels == READ else 'WRITE'}_{kind}"]
 
 
-async def _works(bench: EngineTestbench, driver: Software, asked: Descriptor) -> None:
+async def _works(bench: EngineTestbench, software: Software, asked: Descriptor) -> None:
     """The same transfer, which failed before, is done."""
     await bench.compare()
-    assert await driver.transfer(asked) == Status.OK
-    check_result(bench, driver, asked)
+    assert await software.transfer(asked) == Status.OK
+    check_result(bench, software, asked)
     await bench.compare()
 
 
 @cocotb.test()
 async def memories_that_answer_with_errors(dut: Any) -> None:
     """The call returns the status; the result has response and place, and no counts."""
-    bench, driver = await _started(dut)
-    for operation, memories in _USES.items():
+    bench, software = await _started(dut)
+    for operation, memories in USES.items():
         for name, channels in memories.items():
             bench.clear()
             asked, _ = two_transfers(bench, operation, 2)
             await bench.load()
             memory, arena = getattr(bench, name), getattr(bench, f"{name}_arena")
-            await memory.fail(arena.base, arena.base + arena.size - 1, 3, reads=channels == _READ,
-                              writes=channels == _WRITE)
-            assert await driver.transfer(asked) == _status(name, channels, "ERROR")
-            found = driver.found
+            await memory.fail(arena.base, arena.base + arena.size - 1, 3, reads=channels == READ,
+                              writes=channels == WRITE)
+            assert await software.transfer(asked) == _status(name, channels, "ERROR")
+            found = software.found
             assert (found.response, found.bytes_written, found.operation) == (3, 0, operation)
             assert arena.base <= found.place < arena.base + arena.size
             bench.scoreboard.lost(asked)
             await memory.heal()
-            await _works(bench, driver, asked)
+            await _works(bench, software, asked)
 
 
 @cocotb.test()
 async def ports_that_do_not_answer(dut: Any) -> None:
     """The call returns within the time limit; while the port is isolated, the direction cannot be drained."""
-    bench, driver = await _started(dut)
-    await driver.call("set_time_limit", _LIMIT, _LIMIT)
-    for operation, memories in _USES.items():
+    bench, software = await _started(dut)
+    await software.call("set_time_limit", _LIMIT, _LIMIT)
+    for operation, memories in USES.items():
         for name, channels in memories.items():
             bench.clear()
             asked, _ = two_transfers(bench, operation, 2)
             await bench.load()
             memory = getattr(bench, name)
             await memory.silence(channels)
-            assert await driver.transfer(asked) == _status(name, channels, "TIMEOUT")
-            assert await driver.call("isolated", operation) == 1
-            assert await driver.call("isolated", 3 - operation) == 0
-            driver.driver.state.polls = 50
-            assert await driver.call("drain", operation) == Code.TIMEOUT
-            driver.driver.state.polls = POLLS
+            assert await software.transfer(asked) == _status(name, channels, "TIMEOUT")
+            assert await software.call("isolated", operation) == 1
+            assert await software.call("isolated", 3 - operation) == 0
+            software.driver.state.polls = 50
+            assert await software.call("drain", operation) == Code.TIMEOUT
+            software.driver.state.polls = POLLS
             bench.scoreboard.lost(asked)
             await memory.silence(())
-            assert await driver.call("drain", operation) == 0
-            assert await driver.call("isolated", operation) == 0
-            await _works(bench, driver, asked)
+            assert await software.call("drain", operation) == 0
+            assert await software.call("isolated", operation) == 0
+            await _works(bench, software, asked)
 
 
 @cocotb.test()
 async def entries_that_cannot_be_read(dut: Any) -> None:
     """The ring is disabled and takes nothing until it is enabled again; then the same entry is read."""
-    bench, driver = await _started(dut)
+    bench, software = await _started(dut)
     operation = Operation.OFFLOAD
     _, asked = two_transfers(bench, operation)
-    ring = RingMemory(bench, driver, 4)
+    ring = RingMemory(bench, software, 4)
     await bench.load()
     assert await ring.set_up(operation) == 0
     await bench.link.fail(ring.place, ring.place + 63, 2, writes=False)
     assert await ring.submit(asked, 5) == 0
-    assert await driver.wait(operation) == (Status.DESCRIPTOR_READ_ERROR, 0)
-    assert (driver.found.response, driver.found.place) == (2, ring.place)
+    assert await software.wait(operation) == (Status.DESCRIPTOR_READ_ERROR, 0)
+    assert (software.found.response, software.found.place) == (2, ring.place)
     assert await ring.submit(asked, 6) == Code.RING_DISABLED
     await bench.link.heal()
     assert await ring.call("ring_enable") == 0
-    assert await driver.wait(operation) == (Status.OK, 5)
-    check_result(bench, driver, asked)
+    assert await software.wait(operation) == (Status.OK, 5)
+    check_result(bench, software, asked)
     await bench.compare()

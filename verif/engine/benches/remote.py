@@ -12,18 +12,18 @@ import cocotb
 
 from cdma.golden.results import from_json
 from cdma.verif.common import job
-from cdma.verif.engine.jobs import RemoteJob
+from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.testbench import EngineTestbench, ready
 
 
 @cocotb.test()
 async def remote(dut: Any) -> None:
     """Serve requests; at the end no burst may be open, and no rule of a bus may have been broken."""
-    asked = from_json(RemoteJob, job.load())
+    asked = job.load()
     bench = await ready(dut)
-    await bench.behave(asked.behaviour)
+    await bench.behave(from_json(Behaviour, asked["behaviour"]))
     await bench.load()
-    with Client(asked.address, "AF_UNIX") as connection:
+    with Client(asked["address"], "AF_UNIX") as connection:
         connection.send(tuple(memory.base for memory in (bench.device, bench.link)))
         while (request := _next(connection)) is not None:
             connection.send(await _answer(bench, *request))

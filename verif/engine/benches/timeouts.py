@@ -13,20 +13,24 @@ import numpy as np
 
 from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Silence, Status
 from cdma.verif.engine.memory import CHANNELS, Behaviour
-from cdma.verif.engine.recovery import goes_on, right_pair
+from cdma.verif.engine.recovery import (
+    READ,
+    USES,
+    goes_on,
+    limit_ports,
+    longest_silence,
+    ports_are_back,
+    right_pair,
+)
 from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
-from cdma.verif.engine.time_limits import limit_ports, longest_silence
 
 _SHORTEST_LIMIT = 3
-_READ, _WRITE = ("ar", "r"), ("aw", "w", "b")
-_USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETCH: {"link": _READ, "device": _WRITE}}
-"""Channels that a direction uses at each memory."""
 
 
 def _port(memory: str, channel: str) -> Status:
     """The status that stands for the port of a channel."""
-    return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channel in _READ else 'WRITE'}_TIMEOUT"]
+    return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channel in READ else 'WRITE'}_TIMEOUT"]
 
 
 def _status(operation: Operation, memory: str, channel: str) -> Status:
@@ -50,7 +54,7 @@ def _transfer(bench: EngineTestbench, operation: Operation, listed: bool = False
     """A transfer; ``listed``: its stream is in pages."""
     tensor = _tensor(bench)
     bench.page_share = 1 if listed else 0.5
-    return bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(bench.stream(tensor), tensor)
+    return bench.move(operation, tensor)
 
 
 async def _limited(dut: Any) -> EngineTestbench:
@@ -71,11 +75,7 @@ async def _recovers(bench: EngineTestbench) -> None:
     for memory in (bench.device, bench.link):
         await memory.silence(())
 
-    async def whole() -> bool:
-        return not await bench.control.read("STATUS") >> 16
-
-    assert await bench.control.until(whole, 200_000), f"a port stays isolated: {await bench.control.state()}"
-    bench.scoreboard.silence()
+    await ports_are_back(bench)
     await goes_on(bench)
 
 
@@ -89,17 +89,17 @@ async def _ended(bench: EngineTestbench, descriptor: Descriptor, *, aborted: boo
 
 def _for_lists(operation: Operation, memory: str, channels: tuple[str, ...]) -> bool:
     """Whether only an offload with a page list uses these channels."""
-    return operation is Operation.OFFLOAD and memory == "link" and set(channels) <= set(_READ)
+    return operation is Operation.OFFLOAD and memory == "link" and set(channels) <= set(READ)
 
 
 def _cases(bench: EngineTestbench, operation: Operation) -> list[tuple[str, tuple[str, ...], int]]:
     """Memory, channels and port: each channel that a direction uses alone, and all of a port."""
     found: list[tuple[str, tuple[str, ...], int]] = []
-    for memory, channels in _USES[operation].items():
+    for memory, channels in USES[operation].items():
         lane = int(bench.rng.integers(bench.config.lanes)) if memory == "device" else 0
         found += [(memory, each, lane) for each in [*((channel,) for channel in channels), CHANNELS]]
     if bench.config.page_lists and operation is Operation.OFFLOAD:
-        found += [("link", (channel,), 0) for channel in _READ]
+        found += [("link", (channel,), 0) for channel in READ]
     return found
 
 
@@ -207,11 +207,7 @@ async def _end_by_hand(bench: EngineTestbench, descriptor: Descriptor, memory: s
     if aborts:
         await _ended(bench, descriptor, aborted=True)
         return
-
-    async def done() -> bool:
-        return not await control.read("CONTROL")
-
-    assert await control.until(done, 4 * longest_silence(bench)), "the soft reset does not end"
+    assert await control.sets("CONTROL", 1, 4 * longest_silence(bench), to=False), "the soft reset does not end"
     for each in control.channels.values():
         each.forget()
     bench.scoreboard.lost(descriptor)

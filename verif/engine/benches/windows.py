@@ -12,14 +12,13 @@ from typing import Any
 import cocotb
 
 from cdma.golden.engine import OPEN, RECORD_BYTES, WINDOW_BYTES, Descriptor, Operation, Status, Window, Windows
-from cdma.verif.engine.driver import Ring
+from cdma.verif.engine.control import Ring
 from cdma.verif.engine.layout import Arena
-from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.lite import refused
 from cdma.verif.engine.recovery import goes_on, right_pair
 from cdma.verif.engine.stimulus import codings, random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
-_SLVERR = 2
 _OUTSIDE = (Status.SOURCE_OUTSIDE_WINDOW, Status.DESTINATION_OUTSIDE_WINDOW)
 _BOUNDS = tuple(f"{memory}_{end}_{half}" for memory in ("DEVICE", "LINK") for end in ("BASE", "LIMIT")
                 for half in ("LO", "HI"))
@@ -67,16 +66,6 @@ def _moved(bench: EngineTestbench, operation: Operation, windows: Windows, behin
     room = min(content.size, arena.base + arena.size - asked.source)
     arena.view(asked.source, room)[:] = content[:room]
     return asked
-
-
-async def _refuses(bench: EngineTestbench, name: str, value: int) -> None:
-    """Check that a write of a register is refused."""
-    try:
-        await bench.control.write(name, value)
-    except RegisterError as error:
-        assert error.resp == _SLVERR
-    else:
-        raise AssertionError(f"the write of {name} was not refused")
 
 
 async def _choose_attributes(bench: EngineTestbench) -> dict[str, int]:
@@ -157,12 +146,12 @@ async def locked_windows(dut: Any) -> None:
             await bench.control.soft_reset()
         assert await bench.control.read("REFUSED") == 0
         for name in (*_BOUNDS, "WINDOW_CONTROL"):
-            await _refuses(bench, name, int(bench.rng.integers(1 << 32)))
+            await refused(bench.control.write(name, int(bench.rng.integers(1 << 32))), name)
             assert await bench.control.read("REFUSED") == 1
             await bench.control.write("REFUSED", 1)
         assert await bench.control.read("WINDOW_CONTROL") == 1
         for name, value in chosen.items():
-            await _refuses(bench, name, int(bench.rng.integers(1 << 32)))
+            await refused(bench.control.write(name, int(bench.rng.integers(1 << 32))), name)
             assert (await bench.control.read("REFUSED"), await bench.control.read(name)) == (2, value)
             await bench.control.write("REFUSED", 2)
         assert await _bounds(bench) == was
@@ -189,13 +178,13 @@ async def windows_in_use(dut: Any) -> None:
         asked = pair[operation - 1]
         await bench.load()
         await channel.push(asked)
-        await _refuses(bench, "DEVICE_BASE_LO", WINDOW_BYTES)
+        await refused(bench.control.write("DEVICE_BASE_LO", WINDOW_BYTES), "DEVICE_BASE_LO")
         assert await bench.control.read("REFUSED") == 1
         await bench.control.write("REFUSED", 1)
         bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)), channel=operation)
         ring = bench.rings(2)[operation]
         await ring.enable()
-        await _refuses(bench, "LINK_LIMIT_LO", WINDOW_BYTES)
+        await refused(bench.control.write("LINK_LIMIT_LO", WINDOW_BYTES), "LINK_LIMIT_LO")
         await bench.control.write("REFUSED", 1)
         await ring.disable()
         assert await _bounds(bench) == [0] * len(_BOUNDS)
@@ -223,12 +212,7 @@ async def rings_outside(dut: Any) -> None:
                     await ring.enable()
                     await ring.disable()
                     continue
-                try:
-                    await ring.enable()
-                except RegisterError as error:
-                    assert error.resp == _SLVERR
-                else:
-                    raise AssertionError(f"a ring at {address:#x} is enabled, but the window is {window}")
+                await refused(ring.enable(), f"a ring at {address:#x} with the window {window}")
                 assert await channel.read("RING_CONTROL") == 0
                 assert (await channel.fields("REFUSED"))["RING"] == 1
                 await channel.write("REFUSED", 7)

@@ -25,17 +25,23 @@ from cdma.golden.engine import (
     Windows,
 )
 from cdma.verif.common.base import CLOCK_NS
-from cdma.verif.engine.driver import WriteBackRing
-from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.control import Channel, WriteBackRing
+from cdma.verif.engine.lite import refused
 from cdma.verif.engine.memory import Behaviour
-from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair
+from cdma.verif.engine.recovery import (
+    WRITE,
+    goes_on,
+    limit_ports,
+    longest_silence,
+    ports_are_back,
+    reset_softly,
+    right_pair,
+)
 from cdma.verif.engine.stimulus import random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
-from cdma.verif.engine.time_limits import limit_ports, longest_silence
 
 _SLVERR = 2
 _ALL_CAUSES = 0xFF
-_WRITES = ("aw", "w", "b")
 
 
 def _mixed(bench: EngineTestbench, count: int) -> list[Descriptor]:
@@ -50,6 +56,11 @@ def _mixed(bench: EngineTestbench, count: int) -> list[Descriptor]:
         found.append(bench.prefetch(stream, tensor, check_crc=False))
     bench.rng.shuffle(found)
     return found
+
+
+async def _failed(channel: Channel, bench: EngineTestbench, cycles: int) -> bool:
+    """Wait for the cause that says that a record could not be written."""
+    return await bench.control.sets("IRQ_STATUS", f"{channel.prefix}_WRITE_BACK_ERROR", cycles)
 
 
 async def _stop(rings: Mapping[Operation, WriteBackRing]) -> None:
@@ -100,10 +111,8 @@ async def full_rings(dut: Any) -> None:
         channel, ring = bench.control.channels[operation], rings[operation]
         await channel.feed(descriptors)
 
-        async def blocked(name: str = f"{channel.prefix}_BLOCKED") -> bool:
-            return bool((await bench.control.fields("STATUS"))[name])
-
-        assert await bench.control.until(blocked, 20 * bench.patience(descriptors[0])), "a full ring does not show"
+        patience = 20 * bench.patience(descriptors[0])
+        assert await bench.control.sets("STATUS", f"{channel.prefix}_BLOCKED", patience), "a full ring does not show"
         state = await channel.fields("WRITE_BACK_STATUS")
         assert (state["WAITING"], state["FULL"]) == (depth, 1) and await ring.read("TAIL") == 3
         await bench.run(others)
@@ -124,8 +133,7 @@ async def records_behind_their_data(dut: Any) -> None:
             await bench.behave(Behaviour())
             rings = bench.write_back(4)
             tensor = random_tensor(bench.rng, bench.config, 3 * bench.config.lanes * bench.config.block_bytes)
-            asked = (bench.offload(tensor) if operation is Operation.OFFLOAD else
-                     bench.prefetch(bench.stream(tensor), tensor))
+            asked = bench.move(operation, tensor)
             await bench.load()
             await rings[operation].enable()
             await bench.link.clear()
@@ -153,7 +161,6 @@ async def records_behind_their_data(dut: Any) -> None:
 async def interrupts_by_count(dut: Any) -> None:
     """Without a time, the interrupt comes with the second record of two, and not before."""
     bench = await ready(dut)
-    bits = {field.name: field.mask for field in bench.control.registers["IRQ_STATUS"].fields}
     for number, (operation, channel) in enumerate(bench.control.channels.items()):
         bench.clear()
         await bench.behave(Behaviour())
@@ -161,16 +168,12 @@ async def interrupts_by_count(dut: Any) -> None:
         pair = [replace(right_pair(bench, 2)[number], interrupt=True) for _ in range(2)]
         await bench.load()
         await ring.enable(2, 0)
-        bit = bits[f"{channel.prefix}_COMPLETION"]
+        bit = bench.control.mask("IRQ_STATUS", f"{channel.prefix}_COMPLETION")
         await bench.run(pair[:1])
         await bench.control.wait(500)
         assert not await bench.control.read("IRQ_STATUS") & bit, "the first of two records has an interrupt"
         await bench.run(pair[1:])
-
-        async def there(bit: int = bit) -> bool:
-            return bool(await bench.control.read("IRQ_STATUS") & bit)
-
-        assert await bench.control.until(there, 500), "two records have no interrupt"
+        assert await bench.control.sets("IRQ_STATUS", bit, 500), "two records have no interrupt"
         await bench.control.write("IRQ_STATUS", bit)
         await ring.disable()
         await bench.compare()
@@ -251,11 +254,7 @@ async def records_that_cannot_be_written(dut: Any) -> None:
         await channel.feed(own)
         for descriptor in own[:bad]:
             bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
-
-        async def failed(name: str = f"{channel.prefix}_WRITE_BACK_ERROR") -> bool:
-            return bool((await bench.control.fields("IRQ_STATUS"))[name])
-
-        assert await bench.control.until(failed, bench.patience(own[bad])), "no cause says that a record failed"
+        assert await _failed(channel, bench, bench.patience(own[bad])), "no cause says that a record failed"
         # Responses to records behind it may be outstanding.
         await rings[operation].disable()
         assert await rings[operation].read("TAIL") == bad
@@ -276,7 +275,7 @@ async def links_that_do_not_answer(dut: Any) -> None:
     bench = await ready(dut)
     await limit_ports(bench)
     for operation, channel in bench.control.channels.items():
-        for silent in _WRITES:
+        for silent in WRITE:
             bench.clear()
             await bench.behave(random_behaviour(bench.rng))
             rings = bench.write_back(4)
@@ -287,23 +286,14 @@ async def links_that_do_not_answer(dut: Any) -> None:
             if operation is Operation.OFFLOAD:
                 bench.scoreboard.silence(Silence(Status.LINK_WRITE_TIMEOUT, 0))
             await channel.push(asked)
-
-            async def failed(name: str = f"{channel.prefix}_WRITE_BACK_ERROR") -> bool:
-                return bool((await bench.control.fields("IRQ_STATUS"))[name])
-
             latest = bench.patience(asked) + 4 * longest_silence(bench)
-            assert await bench.control.until(failed, latest), "the ring waits for ever"
+            assert await _failed(channel, bench, latest), "the ring waits for ever"
             assert await rings[operation].read("CONTROL") == 0 and await rings[operation].read("TAIL") == 0
             assert (await bench.control.fields("STATUS"))["LINK_WRITE_ISOLATED"]
             channel.records = None
             bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)))
             await bench.link.silence(())
-
-            async def whole() -> bool:
-                return not await bench.control.read("STATUS") >> 16
-
-            assert await bench.control.until(whole, 200_000), "the port stays isolated"
-            bench.scoreboard.silence()
+            await ports_are_back(bench)
             await bench.control.write("IRQ_STATUS", _ALL_CAUSES)
             await rings[operation].accept()
             await rings[operation].enable()
@@ -335,12 +325,7 @@ async def rings_outside(dut: Any) -> None:
                 await bench.confine(windows)
             for name, value in (("BASE_LO", address & 0xFFFF_FFFF), ("BASE_HI", address >> 32), ("SIZE", ring.entries)):
                 await ring.write(name, value)
-            try:
-                await ring.write("CONTROL", 1)
-            except RegisterError as error:
-                assert error.resp == _SLVERR
-            else:
-                raise AssertionError(f"a write-back ring at {address:#x} is enabled")
+            await refused(ring.write("CONTROL", 1), f"a write-back ring at {address:#x}")
             assert await ring.read("CONTROL") == 0
             assert (await channel.fields("REFUSED"))["WRITE_BACK"] == 1
             await channel.write("REFUSED", 0xF)

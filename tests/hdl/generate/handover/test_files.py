@@ -173,7 +173,7 @@ def test_examples_run_as_a_user_gets_them(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", _NAMES[-4:])
 def test_tools_take_every_name(name: str, tmp_path: Path) -> None:
     """Of a core, whose Verilog is quick; and a description may have any character."""
-    config = load("narrow_compressor").replace(name=name, about='"of 16\\"')
+    config = load("compressor").replace(beat_bytes=16, name=name, about='"of 16\\"')
     write_files(tmp_path, files(emit(config), sources()))
     core = yaml.safe_load((tmp_path / f"{name}.core").read_text())
     assert (core["targets"]["default"]["toplevel"], core["description"]) == (name, config.about)

@@ -153,7 +153,7 @@ def _run(script: Path, *arguments: str, missing: str = "-") -> subprocess.Comple
 
 
 if _has_tcl():
-    @pytest.mark.parametrize("config", [load_engine("tiny"), FAR, PRESETS["narrow_compressor"]],
+    @pytest.mark.parametrize("config", [load_engine("tiny"), FAR, PRESETS["paper_compressor"]],
                              ids=lambda config: config.name)
     def test_a_script_packages_what_is_there(config: Design, tmp_path: Path) -> None:
         place, folder = tmp_path / "of the user", tmp_path / "ip"

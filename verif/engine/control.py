@@ -1,4 +1,4 @@
-"""The engine's driver: registers by their names in the table, descriptors through windows and rings, completions."""
+"""Registers of an engine by their names in the table: descriptors through windows and rings, and completions."""
 
 from __future__ import annotations
 
@@ -79,14 +79,24 @@ class Control:
             step = min(2 * step, _LONGEST)
         return True
 
+    async def sets(self, register: str, bits: int | str, cycles: int, to: bool = True) -> bool:
+        """Poll a register until one of some bits, or a field of that name, is set; with ``to`` False until none is.
+        Returns whether that came within so many cycles."""
+        mask = bits if isinstance(bits, int) else self.mask(register, bits)
+
+        async def there() -> bool:
+            return bool(await self.read(register) & mask) == to
+
+        return await self.until(there, cycles)
+
+    def mask(self, register: str, name: str) -> int:
+        """The bits of a field."""
+        return next(field.mask for field in self.registers[register].fields if field.name == name)
+
     async def soft_reset(self, cycles: int = 100_000) -> None:
         """Reset the engine by its register, and wait until that is done."""
         await self.write("CONTROL", 1)
-
-        async def done() -> bool:
-            return not await self.read("CONTROL")
-
-        if not await self.until(done, cycles):
+        if not await self.sets("CONTROL", 1, cycles, to=False):
             raise AssertionError(f"the soft reset was not done after {cycles} cycles")
         for channel in self.channels.values():
             channel.forget()
@@ -184,10 +194,7 @@ class Channel:
         return done
 
     async def _taken(self, cycles: int) -> Completion:
-        async def there() -> bool:
-            return bool(await self.read("COMPLETIONS"))
-
-        if not await self._control.until(there, cycles):
+        if not await self._control.sets(f"{self.prefix}_COMPLETIONS", "COUNT", cycles):
             raise AssertionError(f"{self.prefix.lower()}: no completion in {cycles} cycles: "
                                  f"{await self._control.state()}")
         words = [await self.read(f"COMPLETION_{word}") for word in range(_RECORD_WORDS)]
@@ -238,11 +245,7 @@ class Ring:
     async def disable(self, cycles: int = 100_000) -> None:
         """Disable the ring, and wait until an entry that is being read has arrived."""
         await self._channel.write("RING_CONTROL", 0)
-
-        async def at_rest() -> bool:
-            return not await self._channel.read("RING_CONTROL")
-
-        if not await self._control.until(at_rest, cycles):
+        if not await self._control.sets(f"{self._channel.prefix}_RING_CONTROL", 1, cycles, to=False):
             raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
 
     async def feed(self, descriptors: Sequence[Descriptor]) -> None:
@@ -322,11 +325,7 @@ class WriteBackRing:
         """Disable the ring, and wait until a record that is being written has arrived; then completions come from the
         window."""
         await self.write("CONTROL", 0)
-
-        async def at_rest() -> bool:
-            return not await self.read("CONTROL")
-
-        if not await self._control.until(at_rest, cycles):
+        if not await self._control.sets(f"{self._channel.prefix}_WRITE_BACK_CONTROL", 1, cycles, to=False):
             raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
         self._channel.records = None
 
