@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cdma.golden.codec.buffers import Bytes
 from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES
 
-__all__ = ["GROUPS", "WHOLE", "ZEROS", "expand_exponents", "pack_exponents"]
+__all__ = ["GROUPS", "WHOLE", "ZEROS", "by_place", "expand_exponents", "found_facts", "pack_exponents"]
 
 Numbers = NDArray[Any]
 
@@ -74,8 +74,8 @@ def _packed(raw: Bytes, size: int, limit: int, coding: int, first: int) -> Bytes
     """The stream of some blocks: everything that a payload may have side by side, and then what it has."""
     blocks, block_bytes = raw.shape
     elements = raw.view(f"<u{size}")
-    words = np.moveaxis(elements.reshape(blocks, block_bytes // LINE_BYTES, GROUPS, -1), 3, 0).copy()
-    facts = _facts(words)
+    words = by_place(elements, block_bytes // LINE_BYTES)
+    facts = found_facts(words)
     tags = np.packbits(elements != 0, axis=1, bitorder="little")
     tagged = facts["tagged"].repeat(TAG_BYTES[size], axis=1)
     parts = [(facts["headers"], np.ones(facts["headers"].shape, bool)), (facts["base"], facts["based"]),
@@ -104,7 +104,12 @@ def _filler(length: Numbers) -> tuple[Numbers, Numbers]:
     return np.zeros((length.size, 3), np.uint8), np.arange(3) < (-length % 4)[:, None]
 
 
-def _facts(words: Numbers) -> dict[str, Numbers]:
+def by_place(elements: Numbers, lines: int) -> Numbers:
+    """Elements of blocks of so many lines, with the axes of this module."""
+    return np.moveaxis(elements.reshape(-1, lines, GROUPS, LINE_BYTES // GROUPS // elements.itemsize), 3, 0).copy()
+
+
+def found_facts(words: Numbers) -> dict[str, Numbers]:
     """What a compressor says of lines, by name; ``width`` is of groups, ``less`` the bytes of widths."""
     size = words.itemsize
     exponents = (words >> words.dtype.type(_MANTISSA[size])).astype(np.uint8)
