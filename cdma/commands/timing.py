@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import picture_file
 from cdma.console.options import (
     add_command,
     configurations,
@@ -16,7 +17,6 @@ from cdma.console.options import (
     whole_number,
 )
 from cdma.console.output import print_json
-from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
 from cdma.golden.results import to_json
 from cdma.hdl.config.files import write_file
