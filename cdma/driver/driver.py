@@ -177,8 +177,9 @@ class Driver:
             _check(value, kind)
         self._thread.error = None
         found = function(*arguments)
-        if self._thread.error is not None:
-            raise self._thread.error
+        error, self._thread.error = self._thread.error, None
+        if error is not None:
+            raise error
         return found
 
     def _run(self, name: str, *arguments: Any) -> None:

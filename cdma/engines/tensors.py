@@ -1,4 +1,4 @@
-"""Tensors through an engine, one at a time, by the calls of the driver in Python.
+"""Tensors through an engine, one at a time, by the calls of the driver.
 
 ::
 

@@ -52,8 +52,7 @@ async def ports_are_back(bench: EngineTestbench) -> None:
 async def reset_softly(bench: EngineTestbench, descriptors: Sequence[Descriptor]) -> None:
     """Hand descriptors over, reset the engine by its register while it works on them, and check that all registers have
     their reset values."""
-    for descriptor in descriptors:
-        await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+    await bench.push(descriptors)
     await bench.control.wait(int(bench.rng.integers(1, 1500)))
     await bench.control.soft_reset()
     await bench.quiet()

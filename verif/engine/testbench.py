@@ -182,6 +182,19 @@ class EngineTestbench(Transfers):
         await self.device.behave(device, seed=int(self.rng.integers(1 << 30)))
         await self.link.behave(link or device, seed=int(self.rng.integers(1 << 30)))
 
+    async def fail(self, memory: str, first: int, last: int, resp: int, *, reads: bool = True,
+                   writes: bool = True) -> None:
+        """Have a memory answer accesses to a range of addresses with errors, and expect that."""
+        how: dict[str, Any] = {"reads": reads, "writes": writes}
+        await getattr(self, memory).fail(first, last, resp, **how)
+        self.scoreboard.fail(memory, first, last, resp, **how)
+
+    async def heal(self) -> None:
+        """Have both memories answer without errors again, and expect none."""
+        await self.device.heal()
+        await self.link.heal()
+        self.scoreboard.heal()
+
     async def load(self) -> None:
         """Load both memories with what the arenas hold."""
         await self.device.load(self.device_arena.image)
@@ -196,6 +209,11 @@ class EngineTestbench(Transfers):
         """A write-back ring for each direction, with places in link memory."""
         return {operation: WriteBackRing(self.control, channel, self.link, self.link_arena, entries)
                 for operation, channel in self.control.channels.items()}
+
+    async def push(self, descriptors: Sequence[Descriptor]) -> None:
+        """Hand descriptors over through the windows, and do not wait for their completions."""
+        for descriptor in descriptors:
+            await self.control.channels[Operation(descriptor.operation)].push(descriptor)
 
     async def run(self, descriptors: Sequence[Descriptor],
                   rings: Mapping[Operation, Ring] | None = None) -> list[Completion]:

@@ -82,6 +82,11 @@ class Transfers:
             Operation.OFFLOAD, tensor, source, listed.address if listed else self.link_arena.take(capacity),
             capacity=capacity, fallback=fallback, leave_raw=leave_raw, **_fields(listed))
 
+    def move(self, operation: Operation, tensor: RawTensor) -> Descriptor:
+        """A transfer of a tensor in a direction."""
+        return (self.offload(tensor) if operation is Operation.OFFLOAD else
+                self.prefetch(self.stream(tensor), tensor))
+
     def _listed(self, size: int) -> Listed | None:
         """Pages for a stream of so many bytes, now and then where the engine can use them."""
         if not self.config.page_lists or self.rng.random() >= self.page_share:

@@ -52,10 +52,7 @@ def _tensor(bench: EngineTestbench, memory: LaneMemory, blocks: int) -> RawTenso
 
 
 def _asked(bench: EngineTestbench, memory: LaneMemory, blocks: int) -> Descriptor:
-    tensor = _tensor(bench, memory, blocks)
-    if _operation(memory) is Operation.OFFLOAD:
-        return bench.offload(tensor)
-    return bench.prefetch(bench.stream(tensor), tensor)
+    return bench.move(_operation(memory), _tensor(bench, memory, blocks))
 
 
 async def _inject(bench: EngineTestbench, lane: int, memory: int) -> None:

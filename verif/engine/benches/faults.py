@@ -131,12 +131,9 @@ async def errors_of_memory(dut: Any) -> None:
             at = first + int(bench.rng.integers(size))
             last = at + int(bench.rng.choice([0, 64, size]))
             reads = offload == (name == "device")
-            await getattr(bench, name).fail(at, last, resp, reads=reads, writes=not reads)
-            bench.scoreboard.fail(name, at, last, resp, reads=reads, writes=not reads)
+            await bench.fail(name, at, last, resp, reads=reads, writes=not reads)
             await bench.run([descriptor])
-            await bench.device.heal()
-            await bench.link.heal()
-            bench.scoreboard.heal()
+            await bench.heal()
         await goes_on(bench)
 
 
@@ -157,12 +154,9 @@ async def errors_among_transfers_that_overlap(dut: Any) -> None:
             first, size = (each.source, each.raw_bytes if of_offload else each.packed_bytes) if reads else (
                 each.destination, each.capacity if of_offload else each.raw_bytes)
             at, resp = first + int(bench.rng.integers(size)), int(bench.rng.choice(_RESPONSES))
-            await getattr(bench, memory).fail(at, at, resp, reads=reads, writes=not reads)
-            bench.scoreboard.fail(memory, at, at, resp, reads=reads, writes=not reads)
+            await bench.fail(memory, at, at, resp, reads=reads, writes=not reads)
         await bench.run(descriptors)
-        await bench.device.heal()
-        await bench.link.heal()
-        bench.scoreboard.heal()
+        await bench.heal()
         await bench.counters()
         await goes_on(bench)
 
@@ -245,8 +239,7 @@ async def aborts_of_one_direction(dut: Any) -> None:
             bench.clear()
             descriptors = [each for _ in range(3) for each in right_pair(bench, 4 * bench.config.lanes)]
             await bench.load()
-            for descriptor in descriptors:
-                await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+            await bench.push(descriptors)
             await bench.control.wait(int(bench.rng.integers(100, 800)))
             await bench.control.read("STATUS")
             await channel.abort()
@@ -283,8 +276,7 @@ async def hard_resets(dut: Any) -> None:
         bench.clear()
         descriptors = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.push(descriptors)
         await bench.control.wait(int(bench.rng.integers(1, 1500)))
         await bench.reset()
         for descriptor in descriptors:

@@ -13,7 +13,7 @@ from cdma.golden.engine import Descriptor, Operation, Silence, Status
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.verif.engine.link_clock import TURN, LinkClock
 from cdma.verif.engine.memory import ANSWER, Behaviour
-from cdma.verif.engine.recovery import goes_on, ports_are_back
+from cdma.verif.engine.recovery import goes_on, ports_are_back, right_pair
 from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
@@ -31,12 +31,6 @@ _MORE = 10
 def _clock(bench: EngineTestbench) -> LinkClock:
     assert bench.link_clock is not None
     return bench.link_clock
-
-
-def _transfers(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
-    """One of each direction."""
-    tensors = [random_tensor(bench.rng, bench.config, most_blocks=blocks or 4 * bench.config.lanes) for _ in range(2)]
-    return [bench.offload(tensors[0]), bench.prefetch(bench.stream(tensors[1]), tensors[1])]
 
 
 async def _ends(bench: EngineTestbench, descriptor: Descriptor, others: set[Status]) -> Status:
@@ -84,10 +78,9 @@ async def resets_of_the_link(dut: Any) -> None:
         clock.ratio = float(bench.rng.choice(_RATIOS))
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
-        descriptors = _transfers(bench)
+        descriptors = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.push(descriptors)
         await bench.control.wait(int(bench.rng.integers(1, 1500)))
         for _ in range(int(bench.rng.integers(1, 4))):
             await clock.reset(int(bench.rng.choice((1, 1, 3, 100, 1000))))
@@ -106,13 +99,12 @@ async def requests_while_the_link_is_in_reset(dut: Any) -> None:
     for stands in (False, True):
         bench.clear()
         await bench.behave(Behaviour())
-        descriptors = _transfers(bench)
+        descriptors = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
         clock.stands = stands
         dut.link_aresetn.value = 0
         await ClockCycles(dut.aclk, 10)
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.push(descriptors)
         for descriptor in descriptors:
             assert await _ends(bench, descriptor, _LOST) in _LOST
         clock.stands = False
@@ -135,10 +127,9 @@ async def a_clock_that_stands(dut: Any) -> None:
         clock.ratio = float(bench.rng.choice(_RATIOS))
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
-        descriptors = _transfers(bench, 8 * bench.config.lanes)
+        descriptors = right_pair(bench, 8 * bench.config.lanes)
         await bench.load()
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.push(descriptors)
         await bench.control.wait(int(bench.rng.integers(1, 1000)))
         bench.scoreboard.silence(Silence(Status.LINK_READ_TIMEOUT), Silence(Status.LINK_WRITE_TIMEOUT))
         clock.stands = True

@@ -55,8 +55,7 @@ async def _spoil(bench: EngineTestbench, descriptor: Descriptor, status: Status)
     else:
         at = place + int(rng.integers(ENTRY_BYTES))
         resp = _RESPONSES[int(rng.integers(len(_RESPONSES)))]
-        bench.scoreboard.fail("link", at, at, resp, writes=False)
-        await bench.link.fail(at, at, resp, writes=False)
+        await bench.fail("link", at, at, resp, writes=False)
     return descriptor
 
 
@@ -90,8 +89,7 @@ async def bad_lists(dut: Any) -> None:
             descriptors[at] = await _spoil(bench, descriptors[at], status)
         await bench.load()
         found |= {each.status for each in await bench.run(descriptors)}
-        await bench.link.heal()
-        bench.scoreboard.heal()
+        await bench.heal()
         await bench.counters()
         await goes_on(bench)
     missing = {Status.OK, *kinds} - found
@@ -108,14 +106,12 @@ async def an_unreadable_list_behind_a_long_stream(dut: Any) -> None:
                       Coding(bench.config.numbers[0]))
     short = random_tensor(bench.rng, bench.config, most_blocks=1)
     for operation in Operation:
-        own = ([bench.offload(each) for each in (dense, short)] if operation == Operation.OFFLOAD else
-               [bench.prefetch(bench.stream(each), each) for each in (dense, short)])
+        own = [bench.move(operation, each) for each in (dense, short)]
         own[1] = await _spoil(bench, own[1], Status.PAGE_LIST_READ_ERROR)
         await bench.load()
         found = [each.status for each in await bench.run(own)]
         assert found == [Status.OK, Status.PAGE_LIST_READ_ERROR]
-        await bench.link.heal()
-        bench.scoreboard.heal()
+        await bench.heal()
         await bench.counters()
         await goes_on(bench)
 
@@ -131,21 +127,18 @@ async def an_entry_that_no_stream_needs(dut: Any) -> None:
         for operation in Operation:
             bench.clear()
             tensors = [random_tensor(bench.rng, bench.config, most_blocks=1) for _ in range(4)]
-            own = ([bench.offload(each) for each in tensors] if operation == Operation.OFFLOAD else
-                   [bench.prefetch(bench.stream(each), each) for each in tensors])
+            own = [bench.move(operation, each) for each in tensors]
             longer = number % 4 < 2
             if longer:
                 own[0] = _longer(bench, own[0])
             last = _address(own[0]) + (own[0].pages - 1) * ENTRY_BYTES
-            bench.scoreboard.fail("link", last, last, _RESPONSES[0], writes=False)
-            await bench.link.fail(last, last, _RESPONSES[0], writes=False)
+            await bench.fail("link", last, last, _RESPONSES[0], writes=False)
             await bench.load()
             found = []
             for each in ([[one] for one in own] if number % 2 else [own]):
                 found += [done.status for done in await bench.run(each)]
             assert set(found[0 if longer else 1:]) == {Status.OK}, found
-            await bench.link.heal()
-            bench.scoreboard.heal()
+            await bench.heal()
             await bench.counters()
         await goes_on(bench)
 

@@ -54,7 +54,7 @@ def _transfer(bench: EngineTestbench, operation: Operation, listed: bool = False
     """A transfer; ``listed``: its stream is in pages."""
     tensor = _tensor(bench)
     bench.page_share = 1 if listed else 0.5
-    return bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(bench.stream(tensor), tensor)
+    return bench.move(operation, tensor)
 
 
 async def _limited(dut: Any) -> EngineTestbench:

@@ -9,7 +9,6 @@ import cocotb
 import numpy as np
 
 from cdma.golden.codec.coding import Coding
-from cdma.golden.engine import Operation
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.verif.common.tensors import corners, random_values
 from cdma.verif.engine.control import Channel
@@ -144,8 +143,7 @@ async def queues_full(dut: Any) -> None:
     for operation, channel in bench.control.channels.items():
         bench.clear()
         tensors = [random_tensor(bench.rng, bench.config, 2 * bench.config.block_bytes) for _ in range(2 * depth)]
-        descriptors = [bench.offload(each) if operation is Operation.OFFLOAD else
-                       bench.prefetch(bench.stream(each), each) for each in tensors]
+        descriptors = [bench.move(operation, each) for each in tensors]
         await bench.load()
         for descriptor in descriptors[:depth]:
             await channel.push(descriptor)
@@ -197,8 +195,7 @@ async def interrupts(dut: Any) -> None:
                 bench.clear()
                 coding = codings(bench.config)[0]
                 tensor = RawTensor(random_values(bench.rng, coding, 64, 0.5), coding)
-                descriptor = bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(
-                    bench.stream(tensor), tensor)
+                descriptor = bench.move(operation, tensor)
                 await bench.load()
                 bit = bench.control.mask("IRQ_STATUS", f"{channel.prefix}_COMPLETION")
                 await bench.control.write("IRQ_ENABLE", bit if enabled else 0)

@@ -133,8 +133,7 @@ async def records_behind_their_data(dut: Any) -> None:
             await bench.behave(Behaviour())
             rings = bench.write_back(4)
             tensor = random_tensor(bench.rng, bench.config, 3 * bench.config.lanes * bench.config.block_bytes)
-            asked = (bench.offload(tensor) if operation is Operation.OFFLOAD else
-                     bench.prefetch(bench.stream(tensor), tensor))
+            asked = bench.move(operation, tensor)
             await bench.load()
             await rings[operation].enable()
             await bench.link.clear()
