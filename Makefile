@@ -117,12 +117,12 @@ lint: $(READY) ## check style (ruff) and types (pyright)
 format: $(READY) ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY) ## measure everything and write docs/performance.json and .md (hours; LIBERTY=FILE adds um2 and MHz)
-	@$(BIN)/cdma bench --output docs/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
+bench: $(READY) ## measure everything and write bench/performance.json and .md (hours; LIBERTY=FILE adds um2 and MHz)
+	@$(BIN)/cdma bench --output bench/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
 	@$(BIN)/python tools/generate_docs.py
 
-compare: $(READY) ## measure SECTIONS (the cores on the shipped dump, page lists, write-back), print what changed from docs/performance.json; fails if slower
-	@$(BIN)/cdma bench $(addprefix --only ,$(SECTIONS)) $(addprefix --liberty ,$(LIBERTY)) --build-dir $(BUILD)/sim --compare docs/performance.json --fail-over 1
+compare: $(READY) ## measure SECTIONS (the cores on the shipped dump, page lists, write-back), print what changed from bench/performance.json; fails if slower
+	@$(BIN)/cdma bench $(addprefix --only ,$(SECTIONS)) $(addprefix --liberty ,$(LIBERTY)) --build-dir $(BUILD)/sim --compare bench/performance.json --fail-over 1
 
 report: $(READY) ## build the HTML report of the shipped dumps into build/report: sizes, and what the engine gains
 	@$(BIN)/python tools/build_report.py $(BUILD)/report

@@ -14,7 +14,7 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -23,25 +23,22 @@ import sign_off
 
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
+from cdma.commands.area import area_text
 from cdma.console.options import DEFAULT_CORES
-from cdma.golden.results import from_json, to_json
+from cdma.golden.results import to_json
 from cdma.hdl.config.catalog import kinds
 from cdma.hdl.config.engine import engine_preset_names, load_engine
 from cdma.hdl.engine.control.table import with_options
 from cdma.hdl.generate.handover.register_map import register_page
 from cdma.hdl.generate.handover.statuses import ADVICE, MEANINGS
 from cdma.measure.compare import read_figures
-from cdma.measure.figures import Figures
-from cdma.measure.outcomes import EngineOutcome
-from cdma.report.area_text import area_text
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
 from cdma.report.peers import blocks_table, codecs_table, exponents_table, paper_table
-from cdma.report.performance import performance_page
-from cdma.report.performance_timing import SWEEP_PLOT
+from cdma.report.performance import SWEEP_PLOT, performance_page
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
-from cdma.report.simulation_text import engine_simulation_text, simulation_text
+from cdma.report.simulation_text import simulation_text
 from cdma.verif.rules.catalogue import rules
 from cdma.workload.results.figures import alike, results
 from cdma.workload.timeline.engine_share import summary
@@ -54,17 +51,17 @@ A configuration is a preset, or a TOML file with lines `parameter = value`; `--s
 A file says what it configures: `core`, or for an engine at least one parameter that only engines have. What is left out
 has its default. A table of presets has the parameters that some preset changes.
 """
-_FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- end of what make prints -->"
+_FIGURES, _END = "<!-- what make prints, from bench/performance.json -->", "<!-- end of what make prints -->"
 _GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
 _STATUSES, _STATUSES_END = ("<!-- status codes, from hdl/generate/handover/statuses.py -->",
                             "<!-- end of status codes -->")
 _PRINTS = re.compile(r"<!-- what cdma (?P<call>[^\n]*) prints -->\n.*?<!-- end of what it prints -->", re.DOTALL)
-_PEERS, _PEERS_END = ("<!-- cores and peers, from docs/performance.json and cdma/report/peers.py -->",
+_PEERS, _PEERS_END = ("<!-- cores and peers, from bench/performance.json and cdma/report/peers.py -->",
                       "<!-- end of cores and peers -->")
-_PAPER, _PAPER_END = "<!-- the paper, from docs/performance.json -->", "<!-- end of the paper -->"
-_EXPONENTS, _EXPONENTS_END = ("<!-- cores of exponents, from docs/performance.json -->",
+_PAPER, _PAPER_END = "<!-- the paper, from bench/performance.json -->", "<!-- end of the paper -->"
+_EXPONENTS, _EXPONENTS_END = ("<!-- cores of exponents, from bench/performance.json -->",
                               "<!-- end of cores of exponents -->")
-_CODECS, _CODECS_END = "<!-- codecs, from docs/performance.json -->", "<!-- end of codecs -->"
+_CODECS, _CODECS_END = "<!-- codecs, from bench/performance.json -->", "<!-- end of codecs -->"
 _REGISTERS = """\
 # Registers
 
@@ -190,24 +187,13 @@ def _last_lines(text: str) -> str:
     return text.rstrip().rpartition("\n\n")[2]
 
 
-def _of_default(outcomes: Sequence[EngineOutcome]) -> EngineOutcome:
-    name = load_engine("default").name
-    found = next((outcome for outcome in outcomes if outcome.engine == name), None)
-    if found is None:
-        raise ValueError("docs/performance.json has no section engine_shipped or engine_dense with the default engine: "
-                         "run cdma bench")
-    return found
-
-
-def readme(figures: Figures, gains: dict[str, Any]) -> str:
+def readme(figures: Mapping[str, Any], gains: dict[str, Any]) -> str:
     """README.md, with the output of `make` and the gain of the engine between comments."""
-    areas = [area_text(area.report) for area in figures.area
-             if area.preset in DEFAULT_CORES and area.report.target == "generic"]
-    sparse, dense = (engine_simulation_text(_of_default(outcomes))
-                     for outcomes in (figures.engine_shipped, figures.engine_dense))
-    if figures.shipped is None:
-        raise ValueError("docs/performance.json has no section shipped: run make bench")
-    cores = _last_lines(simulation_text(figures.shipped))
+    areas = [area_text(row) for row in figures["area"] if row["preset"] in DEFAULT_CORES and row["target"] == "generic"]
+    name = load_engine("default").name
+    sparse, dense = (simulation_text(next(row for row in figures[section] if row["engine"] == name))
+                     for section in ("engine_shipped", "engine_dense"))
+    cores = _last_lines(simulation_text(figures["shipped"]))
     printed = "\n\n".join([sparse, _last_lines(dense), cores, *map(_totals, areas)])
     old, new = (line["here"] for line in gains["headlines"])
     gained = (
@@ -219,7 +205,7 @@ def readme(figures: Figures, gains: dict[str, Any]) -> str:
     return _filled(page, _GAINS, _GAINS_END, textwrap.fill(gained, 120, break_on_hyphens=False))
 
 
-def peers_page(figures: Figures) -> str:
+def peers_page(figures: Mapping[str, Any]) -> str:
     """The page of peers, with its tables between comments."""
     page = (ROOT / "docs/peers.md").read_text(encoding="utf-8")
     for begin, end, filled in ((_PEERS, _PEERS_END, blocks_table), (_PAPER, _PAPER_END, paper_table),
@@ -242,20 +228,20 @@ def rules_page() -> str:
     return _between("docs/rules.md", "<!-- rules, from verif/rules -->", "<!-- end of rules -->", f"\n{body}\n")
 
 
-def engine_shares(figures: Figures) -> str:
+def engine_shares(figures: Mapping[str, Any]) -> str:
     """Shares of engines for the timeline, from measured transfers, by preset: JSON with a line for each point."""
-    engines = summary(to_json(figures.engine))
+    engines = summary(figures["engine"])
     presets = {preset: engines[load_engine(preset).name] for preset in engine_preset_names()
                if load_engine(preset).name in engines}
-    about = ("Made by `make docs` from docs/performance.json. By direction: balance, share of the limit, cycles of "
+    about = ("Made by `make docs` from bench/performance.json. By direction: balance, share of the limit, cycles of "
              "start; see workload/timeline/engine_share.py.")
     text = json.dumps(to_json({"about": about, "presets": presets}), indent=1)
     return re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", text) + "\n"
 
 
-def performance() -> Figures:
+def performance() -> Mapping[str, Any]:
     """The committed figures."""
-    return from_json(Figures, read_figures(ROOT / "docs/performance.json"))
+    return read_figures(ROOT / "bench/performance.json")
 
 
 def shares() -> dict[Path, str]:
@@ -273,7 +259,7 @@ def results_figures() -> dict[str, Any]:
 def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
     figures, gains = performance(), results_figures()
-    plots = {} if figures.sweep is None else {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures.sweep.points)}
+    plots = {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures["sweep"]["points"])}
     return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
+from cdma.console.files import picture_file
 from cdma.console.networks import (
     ahead_option,
     densities_text,
@@ -19,7 +20,6 @@ from cdma.console.networks import (
 from cdma.console.numbers import positive
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
-from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.alternatives_text import alternatives_text, picture_of, sensitivity_text

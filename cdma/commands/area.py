@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.options import add_command, configurations, core_options, engine, engine_option, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.report.area_text import area_text, core_timing_text, engine_area_text, engine_fpga_text
+from cdma.golden.results import to_json
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
-    from cdma.measure.figures import EngineOnFpga
-    from cdma.synth.area.cores import AreaReport
-    from cdma.synth.area.engines import EngineArea
 
 _DESCRIPTION = """\
 Synthesise cores with Yosys and print their area, by submodule and in total: cells, flip-flops and kGE (thousands of
@@ -53,6 +52,25 @@ def add(commands: Any) -> None:
     json_option(parser)
 
 
+_CORE = [Column("module", "module"), Column("cells", "cells", ",", optional=True),
+         Column("flip-flops", "flip_flops", ",", optional=True),
+         Column("clock gates", lambda row: row["clock_gates"] or None, ",", optional=True),
+         Column("kGE", "kge", ".2f", optional=True), Column("um2", "um2", ".0f", optional=True),
+         Column("LUTs", "luts", ",", optional=True)]
+
+_PATHS = [Column("path", "kind"), Column("ps", "ps", ".0f"), Column("MHz", "mhz", ".0f"), Column("from", "start"),
+          Column("to", "end")]
+
+_UNITS = [Column("unit", "unit"), Column("instances", "instances", optional=True), Column("cells", "cells", ","),
+          Column("flip-flops", "flip_flops", ","), Column("kGE", "kge", ".2f"),
+          Column("um2", "um2", ".0f", optional=True),
+          Column("memory bits", lambda row: row["memory_bits"] or None, ",")]
+
+_BUFFERS = [Column("buffer", "name"), Column("words", "words", ","), Column("bits", "width"),
+            Column("built as", "built", left=True),
+            Column("of", lambda row: ", ".join(f"{number} {ram}" for ram, number in row["rams"].items()), left=True)]
+
+
 def run(call: argparse.Namespace) -> int:
     """Synthesise and print a table per design."""
     if call.target == "liberty" and call.liberty is None:
@@ -67,23 +85,11 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json(reports)
     else:
-        print("\n\n".join(map(_text, reports)))
+        print("\n\n".join(map(area_text, reports)))
     return 0
 
 
-def _text(report: AreaReport | EngineArea | EngineOnFpga) -> str:
-    from cdma.measure.figures import EngineOnFpga
-    from cdma.synth.area.engines import EngineArea
-
-    if isinstance(report, EngineArea):
-        return engine_area_text(report)
-    if isinstance(report, EngineOnFpga):
-        return engine_fpga_text(report)
-    return "\n\n".join(filter(None, [area_text(report), core_timing_text(report)]))
-
-
-def _report(config: Design, call: argparse.Namespace,
-            progress: Progress) -> AreaReport | EngineArea | EngineOnFpga:
+def _report(config: Design, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.hdl.config.block_core import BlockCoreConfig
     from cdma.hdl.config.core import CoreConfig
     from cdma.measure.synthesis import measured_engine, measured_on_fpga
@@ -91,7 +97,68 @@ def _report(config: Design, call: argparse.Namespace,
 
     target = call.target or ("liberty" if call.liberty else "generic")
     if isinstance(config, CoreConfig | BlockCoreConfig):
-        return area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True, progress=progress)
+        return to_json(area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
+                            progress=progress))
     if target in ("generic", "liberty"):
-        return measured_engine(config, call.liberty, call.recipe, progress)
-    return measured_on_fpga(config, target, progress)
+        return to_json(measured_engine(config, call.liberty, call.recipe, progress))
+    return {"lanes": config.lanes} | to_json(measured_on_fpga(config, target, progress))
+
+
+def area_text(report: Mapping[str, Any]) -> str:
+    """What is printed of a core, of an engine in cells, or of one on an FPGA; ``report`` is as JSON has it."""
+    if "units" in report:
+        return _engine_text(report)
+    if "memories" in report:
+        return _fpga_text(report)
+    return "\n\n".join(filter(None, [_core_text(report), _clocks(report)]))
+
+
+def _core_text(report: Mapping[str, Any]) -> str:
+    mapped = f"{report['target']} gates" if report["target"] == "generic" else report["library"] or report["target"]
+    memories = (f"\n\n{report['memory_bits']:,} bits of memory are not counted here: they are macros."
+                if report["memory_bits"] else "")
+    return f"{report['name']}, mapped to {mapped}:\n\n{Table(_CORE, report['rows']).text()}{memories}"
+
+
+def _clocks(report: Mapping[str, Any]) -> str:
+    """The clock that the slowest path of each kind allows; for a library without OpenSTA, that it is needed."""
+    if report["library"] and report["memory_bits"]:
+        return "cdma timing calculates the clock, with the timing of these macros."
+    if report["library"] and report["timed_with"] is None:
+        return "No clock: OpenSTA calculates it, and its program sta is not on PATH (Debian: apt install opensta)."
+    if not report["paths"]:
+        return ""
+    return (f"Slowest paths, timed with {report['timed_with']} (recipe {report['recipe']}, an ideal clock, wires "
+            f"without length):\n\n{Table(_PATHS, report['paths']).text()}")
+
+
+def _engine_text(report: Mapping[str, Any]) -> str:
+    library, scale, scaled, paper = report["library"], report["scale_28"], report["mm2_28"], report["paper_mm2"]
+    logic = "the cells" if library else f"{report['nand2_um2']} um2 a gate"
+    cores = sum(unit["logic_um2"] for unit in report["units"] if unit["unit"] in ("compressor", "decompressor"))
+    macros = ", ".join(f"{number} of {size}" for size, number in report["macros"].items())
+    units = [*report["units"], {"unit": "total", "instances": "", **report["total"]}]
+    return (
+        f"{report['name']}, {report['lanes']} lanes, mapped to {library or 'generic gates'} "
+        f"(recipe {report['recipe']}):\n\n{Table(_UNITS, units).text()}\n\n"
+        f"Memories (words x bits): {macros}.\n"
+        f"At 45 nm: logic in {logic}, memories {report['bit_um2']} um2 a bit. At 28 nm: times (28/45)^2 = {scale:.3f}."
+        "\n\n" + Table(["at 28 nm, mm2", "this engine", "paper, 6 lanes"], [
+            ["compressors and decompressors", f"{cores / 1e6:.3f} x {scale:.3f} = {scaled['cores']:.3f}",
+             f"{paper['cores']:.2f}"],
+            ["all logic", f"{scaled['logic']:.3f}", ""], ["memories", f"{scaled['memory']:.3f}", ""],
+            ["the whole engine", f"{scaled['engine']:.3f}", f"{paper['engine']:.1f}"]]).text())
+
+
+def _fpga_text(report: Mapping[str, Any]) -> str:
+    rams = report["block_rams"] | report["distributed_rams"]
+    large = [memory for memory in report["memories"] if memory["words"] * memory["width"] >= report["least_bits"]]
+    missed = [f"{memory['name']} ({memory['built']})" for memory in large if memory["name"] in report["no_block_ram"]]
+    totals = [Column("LUTs", "luts", ","), Column("flip-flops", "flip_flops", ","),
+              *(Column(ram, ram, ",") for ram in rams)]
+    return (
+        f"{report['name']}, {report['lanes']} lanes, mapped to {report['target']}:\n\n"
+        f"{Table(totals, [{**report, **rams}]).text()}\n\nBuffers of {report['least_bits']} bits or more:\n\n"
+        f"{Table(_BUFFERS, large).text()}\n\n"
+        + (f"warning: not in block RAM: {', '.join(missed)}" if missed else
+           f"Every one is block RAM, or has {report['lut_words']} words at most."))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,9 @@ from cdma.console.numbers import amount
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.golden.results import from_json, to_json
 from cdma.hdl.config.files import write_file
-from cdma.measure.compare import Comparison, compare, read_figures
-from cdma.report.comparison_text import comparison_text
+from cdma.measure.compare import change_text, compare, number_text, read_figures, worse
+from cdma.report.table import Column, Table
 
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, dense values of bfloat16
@@ -70,7 +70,6 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Measure, write and print; or compare."""
-    from cdma.measure.figures import Figures
     from cdma.report.performance import performance_page
 
     _check(call)
@@ -83,7 +82,7 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json(figures)
     else:
-        print(performance_page(from_json(Figures, figures)).markdown(), end="")
+        print(performance_page(figures).markdown(), end="")
     return 0
 
 
@@ -107,15 +106,15 @@ def _check(call: argparse.Namespace) -> None:
 
 def _measured(call: argparse.Namespace) -> dict[str, object]:
     """The figures of the sections that are asked for, written to a file where one is named."""
-    from cdma.measure.bench import SECTIONS, Setup
+    from cdma.measure.bench import SECTIONS, Setup, measured
 
     setup = Setup(Path(call.build_dir), call.liberty)
     path = Path(call.output) if call.output else None
     kept = read_figures(path) if path and path.exists() and path.stat().st_size else {}
     figures: dict[str, object] = {}
     with Progress() as progress:
-        for name in call.only or SECTIONS:
-            figures |= to_json(SECTIONS[name](setup, progress))
+        for name in call.only or [name for name in SECTIONS if call.liberty or name not in _IN_CELLS]:
+            figures |= measured(name, setup, progress)
             if path:
                 # All sections take hours: measured ones are kept if a later one fails.
                 write_file(path, json.dumps(kept | figures, indent=1) + "\n")
@@ -124,16 +123,35 @@ def _measured(call: argparse.Namespace) -> dict[str, object]:
     return figures
 
 
-def _compared(call: argparse.Namespace, comparison: Comparison) -> int:
+def _compared(call: argparse.Namespace, comparison: dict[str, Any]) -> int:
     """Print a comparison; the exit code says whether a figure in cycles is worse than allowed."""
-    if not comparison.figures:
+    figures = comparison["figures"]
+    if not figures:
         raise ValueError("no figure is in both files: give two that cdma bench --output wrote")
-    worse = [change for change in comparison.figures if call.fail_over is not None
-             and change.worse_than(call.fail_over)]
+    failed = [change for change in figures if call.fail_over is not None and worse(change, call.fail_over)]
     if call.json:
-        print_json(to_json(comparison) | {"worse": worse})
+        print_json(comparison | {"worse": failed})
     else:
         print(comparison_text(comparison))
-    for change in worse:
-        print(f"cdma: {change} is worse by more than {call.fail_over:g} %", file=sys.stderr)
-    return 1 if worse else 0
+    for change in failed:
+        print(f"cdma: {change_text(change)} is worse by more than {call.fail_over:g} %", file=sys.stderr)
+    return 1 if failed else 0
+
+
+_CHANGES = [Column("figure", lambda change: f"{change['section']} / {change['figure']}"),
+            Column("old", lambda change: number_text(change["old"]), left=False),
+            Column("new", lambda change: number_text(change["new"]), left=False),
+            Column("change", "percent", "+.2f", " %")]
+
+
+def comparison_text(comparison: Mapping[str, Any]) -> str:
+    """What is printed: figures that changed, and those that only one file has."""
+    figures = comparison["figures"]
+    changed = [change for change in figures if change["percent"] != 0]
+    parts = [f"{len(figures)} figures in both: {len(changed)} changed, {len(figures) - len(changed)} are the same."]
+    if changed:
+        parts.append(Table(_CHANGES, changed).text())
+    for title, names in (("Only in the new", comparison["appeared"]), ("Only in the old", comparison["vanished"])):
+        if names:
+            parts.append("\n".join([f"{title}:", *(f"  {name}" for name in names)]))
+    return "\n\n".join(parts)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from cdma.console.numbers import byte_size, one_or_more
 from cdma.console.options import add_command, json_option, whole_number
@@ -17,7 +16,6 @@ from cdma.console.progress import Progress
 from cdma.report.capture_text import accuracy_text, capture_text, profile_times_text
 
 if TYPE_CHECKING:
-    from cdma.measure.captures import TrainedExample
     from cdma.workload.capturing.script import Watched
 
 _DESCRIPTION = """\
@@ -128,7 +126,6 @@ def _script(call: argparse.Namespace) -> int:
 
 
 def _profile(call: argparse.Namespace) -> int:
-    from cdma.measure.captures import ProfileOutcome
     from cdma.workload.capturing import CaptureError
     from cdma.workload.capturing.profiling import Profiler, check_file
     from cdma.workload.capturing.script import Watched
@@ -139,8 +136,8 @@ def _profile(call: argparse.Namespace) -> int:
     if watched.watcher is None or watched.watcher.times is None:
         return code
     times, failure = watched.watcher.times, watched.watcher.stopped
-    outcome = ProfileOutcome(None if failure else call.profile, type(watched.model).__name__, times)
-    print_json(outcome) if call.json else print(profile_times_text(outcome))
+    outcome = {"file": None if failure else call.profile, "model": type(watched.model).__name__, "layers": times}
+    print_json(outcome) if call.json else print(profile_times_text(times))
     if failure:
         raise CaptureError(failure)
     if not call.json:
@@ -184,56 +181,42 @@ def _example(call: argparse.Namespace) -> int:
         raise ValueError(f"--narrow is for --network cnn: autocast keeps the activations of {call.network} in bfloat16 "
                          "already")
     check_folder(call.example)
-    from cdma.measure.captures import TrainedExample
     from cdma.workload.capturing.example import NETWORKS, example
 
     network = call.network or "cnn"
     with Progress() as progress:
         done = example(call.example, network, _formats(call.narrow or ["none"])[0], progress=progress,
                        **_choices(call))
-    _print_dump(call, call.example, TrainedExample(done.narrow, done.accuracy, done.losses, NETWORKS[network]))
+    _print_dump(call, call.example, {"narrow": done.narrow, "accuracy": done.accuracy, "losses": done.losses,
+                                     "tested": NETWORKS[network]})
     return 0
 
 
 def _accuracy(call: argparse.Namespace) -> int:
     if call.every or call.steps:
         raise ValueError("--accuracy writes no dump: leave --every and --steps out")
-    from cdma.measure.captures import AccuracyOutcome, FormatAccuracy
     from cdma.workload.capturing.accuracy import accuracies
 
     with Progress() as progress:
-        found = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)
-    outcome = AccuracyOutcome(tuple(map(FormatAccuracy.of, found)))
-    print_json(outcome) if call.json else print(accuracy_text(outcome))
+        formats = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)
+    print_json({"formats": formats}) if call.json else print(accuracy_text(formats))
     return 0
 
 
-def _print_dump(call: argparse.Namespace, folder: str, example: TrainedExample | None = None) -> None:
-    """Print the content of a dump that was written."""
-    from cdma.measure.captures import CaptureOutcome, ExampleOutcome
+def _print_dump(call: argparse.Namespace, folder: str, example: dict[str, Any] | None = None) -> None:
+    """Print the content of a dump that was written, and of the worked example how well it learned."""
     from cdma.workload.capturing.manifest import read_manifest
 
     manifest = read_manifest(folder)
-    if not call.json:
+    if call.json:
+        print_json({"folder": folder, "model": manifest.model, "files": manifest.files, "notes": manifest.notes,
+                    "arrays": len(manifest.arrays), **({"example": example} if example else {})})
+    else:
         print(capture_text(folder, manifest, example))
-        return
-    facts = (folder, manifest.model, manifest.files, manifest.notes, len(manifest.arrays))
-    print_json(CaptureOutcome(*facts) if example is None else ExampleOutcome(*facts, example))
 
 
-class _Choices(TypedDict):
+def _choices(call: argparse.Namespace) -> dict[str, Any]:
     """The choices of a capture that scripts and the worked example have in common."""
-
-    modules: Sequence[str]
-    outputs: bool
-    least: int
-    max_array: int
-    max_total: int
-    form: str | None
-    times: bool
-
-
-def _choices(call: argparse.Namespace) -> _Choices:
     return {"modules": call.modules or ("*",), "outputs": call.outputs, "least": call.least,
             "max_array": call.max_array, "max_total": call.max_total, "form": call.form,
             "times": not call.no_times}

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import check_folder_of
+from cdma.console.files import check_folder_of, picture_file
 from cdma.console.networks import efficiency_of, network_options, profile_for
 from cdma.console.numbers import amount, positive
 from cdma.console.options import (
@@ -19,15 +19,12 @@ from cdma.console.options import (
     whole_number,
 )
 from cdma.console.output import print_json
-from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
-from cdma.report.plan_text import plan_text
-from cdma.report.tuning_text import tuning_text
+from cdma.report.plan_text import plan_text, tuning_text
 
 if TYPE_CHECKING:
     from cdma.hdl.config.engine import EngineConfig
-    from cdma.measure.plans import PlanInputs
     from cdma.workload.plan.choice import Hidden, Plan
     from cdma.workload.plan.cycles import Timing
     from cdma.workload.plan.options import Tensor
@@ -111,10 +108,8 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Plan, and print a row per layer and the totals."""
-    from cdma.measure.plans import PlanOutcome
     from cdma.workload.plan.cycles import Timing
     from cdma.workload.plan.file import plan_file
-    from cdma.workload.plan.summary import summary
     from cdma.workload.plan.treatments import check_narrowing
 
     config = engine(call.engine or "default", call.settings)
@@ -133,7 +128,7 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress:
         plan, source = _plan(call, timing, progress)
     written = plan_file(plan, source, timing, call.clock)
-    outcome = PlanOutcome(_inputs(call, source, timing), summary(plan, call.clock))
+    outcome = _inputs(call, source, timing) | plan.summary(call.clock)
     if call.output:
         written.write(call.output)
     if call.json:
@@ -147,7 +142,6 @@ def run(call: argparse.Namespace) -> int:
 
 def _tune(call: argparse.Namespace, timing: Timing) -> int:
     """Replay a training run, and print a row per rule and tensor."""
-    from cdma.measure.plans import TuningOutcome
     from cdma.report.plots.drawing import require_extra
     from cdma.report.plots.tuning import picture
     from cdma.workload.data import DIGITS
@@ -167,7 +161,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         several = tracks(tensors, 200 if call.iterations is None else call.iterations)
         done = replay(several, timing, hidden(call.hide, [track.name for track in several]), call.clock,
                       progress=progress)
-    outcome = TuningOutcome(_inputs(call, source, timing), done.summary())
+    outcome = _inputs(call, source, timing) | done.summary()
     if call.picture:
         write_file(call.picture, picture(done, f"Self-tuning: {source} on {timing.config.name}"))
     if call.json:
@@ -179,11 +173,11 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
     return 0
 
 
-def _inputs(call: argparse.Namespace, source: str, timing: Timing) -> PlanInputs:
-    from cdma.measure.plans import PlanInputs
-
-    return PlanInputs(source, timing.config, call.clock, timing.link * call.clock / 1e3, call.latency,
-                      tuple(call.lossy), call.max_error, _allowed(call, timing.config))
+def _inputs(call: argparse.Namespace, source: str, timing: Timing) -> dict[str, Any]:
+    """What a plan is made for, as JSON has it."""
+    return {"source": source, "engine": timing.config, "clock_mhz": call.clock,
+            "link_gb_per_s": timing.link * call.clock / 1e3, "latency": call.latency, "lossy": call.lossy,
+            "max_error": call.max_error, "codings": _allowed(call, timing.config)}
 
 
 def _allowed(call: argparse.Namespace, config: EngineConfig) -> tuple[str, ...]:

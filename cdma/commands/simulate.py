@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdma.console.errors import CheckError
 from cdma.console.options import (
@@ -20,15 +20,7 @@ from cdma.console.options import (
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.hdl.config.settings import BEAT_BYTES, BLOCK_BYTES
-from cdma.report.simulation_text import (
-    blocks_simulation_text,
-    engine_simulation_text,
-    planned_simulation_text,
-    simulation_text,
-)
-
-if TYPE_CHECKING:
-    from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, PlannedOutcome
+from cdma.report.simulation_text import simulation_text
 
 _CODINGS = ("zvc8", "zvc16", "zvc32", "bfloat16", "float32")
 """Codings that block cores and engines can be simulated with."""
@@ -112,60 +104,50 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Simulate and print a row per array."""
-    from cdma.measure.arrays import arrays_by_element, arrays_with_codings, named_arrays
-    from cdma.measure.planned import planned
-    from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
-
     _check(call)
-    build_dir = Path(call.build_dir).resolve()
-    waves = build_dir / "waves" if call.waves else None
+    waves = Path(call.build_dir).resolve() / "waves" if call.waves else None
+    with Progress() as progress:
+        outcome = _outcome(call, waves, progress)
+    if call.json:
+        print_json(outcome)
+    else:
+        print(simulation_text(outcome))
+        if waves is not None:
+            print(f"waves: {waves}")
+    for row in outcome["arrays"]:
+        if not row["passed"]:
+            raise CheckError(f"{row['name']}: {row['difference']}")
+    return 0
+
+
+def _outcome(call: argparse.Namespace, waves: Path | None, progress: Progress) -> dict[str, Any]:
+    """What becomes of the arrays, as JSON has it."""
+    from cdma.measure.arrays import arrays_by_element, arrays_with_codings, named_arrays
+    from cdma.measure.simulation import planned, simulated, simulated_blocks, simulated_engine
+
     config = engine(call.engine, call.settings) if call.engine else None
     paths = [Path(path) for path in call.dumps]
+    how: dict[str, Any] = {"stalls": call.stalls, "seed": call.seed, "waves": waves, "progress": progress,
+                           "build_dir": Path(call.build_dir).resolve()}
     if call.plan:
         arrays = named_arrays(paths, call.array, call.element, call.dtype)
-        outcome = planned(call.plan, config, arrays, latency=call.latency, stalls=call.stalls, seed=call.seed,
-                          waves=waves, build_dir=build_dir)
-        return _finish(outcome, planned_simulation_text(outcome), call.json, waves)
+        return planned(call.plan, config, arrays, latency=call.latency, **how)
     if _of_blocks(call):
         sent = arrays_with_codings(paths, call.array, call.element, call.narrow, call.dtype, call.coding or "auto")
-        with Progress() as progress:
-            outcome = simulated_blocks(sent, beat_bytes=call.beat_bytes or 32, block_bytes=call.block_bytes or 4096,
-                                       stalls=call.stalls, simulator=call.simulator, seed=call.seed, waves=waves,
-                                       build_dir=build_dir, progress=progress)
-        return _finish(outcome, blocks_simulation_text(outcome), call.json, waves)
+        return simulated_blocks(sent, beat_bytes=call.beat_bytes or 32, block_bytes=call.block_bytes or 4096,
+                                simulator=call.simulator, **how)
     if config is not None:
         sent = arrays_with_codings(paths, call.array, call.element, call.narrow, call.dtype, call.coding or "auto",
                                    config.numbers)
-        with Progress() as progress:
-            outcome = simulated_engine(config, sent, latency=call.latency or 0, stalls=call.stalls, seed=call.seed,
-                                       waves=waves, build_dir=build_dir, progress=progress)
-        return _finish(outcome, engine_simulation_text(outcome), call.json, waves)
-    arrays = arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype)
-    with Progress() as progress:
-        outcome = simulated(arrays, beat_bytes=call.beat_bytes or 32, stalls=call.stalls, simulator=call.simulator,
-                            seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
-    return _finish(outcome, simulation_text(outcome), call.json, waves)
+        return simulated_engine(config, sent, latency=call.latency or 0, **how)
+    return simulated(arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype),
+                     beat_bytes=call.beat_bytes or 32, simulator=call.simulator, **how)
 
 
 def _of_blocks(call: argparse.Namespace) -> bool:
     """Whether the call simulates block cores."""
     coded = call.coding is not None and call.engine is None and call.plan is None
     return call.blocks or coded or call.block_bytes is not None
-
-
-def _finish(outcome: BlocksOutcome | CoresOutcome | EngineOutcome | PlannedOutcome, text: str, as_json: bool,
-            waves: Path | None) -> int:
-    """Print an outcome as text or JSON; CheckError for the first array that failed."""
-    if as_json:
-        print_json(outcome)
-    else:
-        print(text)
-        if waves is not None:
-            print(f"waves: {waves}")
-    for row in outcome.results:
-        if not row.passed:
-            raise CheckError(f"{row.name}: {row.difference}")
-    return 0
 
 
 def _check(call: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import picture_file
 from cdma.console.networks import (
     ahead_option,
     densities_text,
@@ -20,7 +21,6 @@ from cdma.console.networks import (
 from cdma.console.numbers import amount, number, positive, share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
-from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import picture_file
 from cdma.console.options import (
     add_command,
     configurations,
@@ -15,17 +17,20 @@ from cdma.console.options import (
     whole_number,
 )
 from cdma.console.output import print_json
-from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
+from cdma.golden.results import to_json
 from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
-from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
+    from cdma.synth.pnr.engines import PlacedUnits
+    from cdma.synth.pnr.place import PnrReport
     from cdma.synth.timing.cores import TimingReport
     from cdma.synth.timing.engines import EngineTiming
+    from cdma.synth.timing.sweep import Sweep
 
 _DESCRIPTION = """\
 Print the clock that cores and engines reach, and the path that limits it. In the cells of a library Yosys maps the
@@ -103,22 +108,23 @@ def run(call: argparse.Namespace) -> int:
 
 def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str]:
     """What is measured, and the text that says it."""
-    from cdma.measure.synthesis import placed, placed_units, swept
+    from cdma.measure.synthesis import placed, placed_units
+    from cdma.synth.timing.sweep import sweep
 
     if call.sweep:
         if call.plot:
             require_extra()
-        sweep = swept(call.liberty, call.recipe, progress)
+        found = sweep(liberty=call.liberty, recipe=call.recipe, progress=progress)
         if call.plot:
-            write_file(call.plot, sweep_plot(sweep.points))
-        return sweep, sweep_text(sweep)
+            write_file(call.plot, sweep_plot(to_json(found.points)))
+        return found, _sweep_text(found)
     if call.units:
         units = placed_units(engine(call.engine, call.settings), call.device, call.speed, call.seeds, progress)
-        return units, pnr_units_text(units)
+        return units, _units_text(units)
     configs = [engine(call.engine, call.settings)] if call.engine else configurations(call)
     if call.target == "ecp5":
         placings = [placed(config, call.device, call.speed, call.seeds, progress) for config in configs]
-        return placings, pnr_text(placings)
+        return placings, _placed_text(placings)
     reports = [_in_cells(config, call, progress) for config in configs]
     return reports, cells_text(reports)
 
@@ -156,3 +162,67 @@ def _check(call: argparse.Namespace) -> None:
     if call.plot and not call.sweep:
         raise ValueError("--plot is for --sweep")
 
+
+_CELLS = [Column("MHz", "mhz", ".0f"), Column("ps", "ps", ".0f"), Column("gates", "gates"), Column("from", "start"),
+          Column("to", "end")]
+
+_PLACED = [Column("MHz", lambda row: row.best.mhz if row.best else "too large", ".1f", left=False),
+           Column("median", "median_mhz", ".1f"), Column("LUTs", "used.luts", ","),
+           Column("flip-flops", "used.flip_flops", ","), Column("block RAM", "used.block_ram", ","),
+           Column("DSP", "used.dsp", ","), Column("ns", "best.path.ns", ".2f"),
+           Column("wires", "best.path.routing_ns", ".2f"), Column("levels", "best.path.levels"),
+           Column("from", "best.path.start"), Column("to", "best.path.end")]
+
+_SWEEP = [Column("design", "design"), Column("lanes", "lanes"), Column("beat", "beat_bytes"),
+          Column("pipeline", "pipeline"), Column("kGE", "kge", ".1f"), Column("MHz", "mhz", ".0f"),
+          Column("GB/s", "gb_per_s", ".1f"), Column("front", lambda point: "yes" if point.front else "", left=True)]
+
+
+def cells_text(reports: Sequence[TimingReport | EngineTiming]) -> str:
+    """What is printed for cores and engines in the cells of a library: a table of the cores, and one of each engine."""
+    from cdma.synth.timing.engines import EngineTiming
+
+    cores = [report for report in reports if not isinstance(report, EngineTiming)]
+    of_units = [Column("unit", "unit"), *_CELLS]
+    parts = [f"{report.name} in {_cells_head(report)}\n\n{Table(of_units, report.clocks).text()}\n\n"
+             f"Paths start and end at memory macros too: {report.macros.setup_ps:g} ps of set-up, and "
+             f"{report.macros.output_ps:g} ps from the clock to the data that is read."
+             for report in reports if isinstance(report, EngineTiming)]
+    if cores:
+        of_worst = [Column(column.heading, f"worst.{column.value}", column.form) for column in _CELLS]
+        parts.insert(0, f"{_cells_head(cores[0])}\n\n{Table([Column('core', 'name'), *of_worst], cores).text()}")
+    return "\n\n".join(parts)
+
+
+def _cells_head(report: TimingReport | EngineTiming) -> str:
+    return (f"{report.library} (recipe {report.recipe}), timed with {report.tool}: an ideal clock, wires without "
+            "length. Slowest path from register to register:")
+
+
+def _placed_text(reports: Sequence[PnrReport]) -> str:
+    return (f"{_placed_head(reports[0], max(len(report.runs) for report in reports))} Slowest path from register to "
+            f"register:\n\n{Table([Column('design', 'name'), *_PLACED], reports).text()}")
+
+
+def _units_text(report: PlacedUnits) -> str:
+    rows = [*report.units, {"name": "total", "used": report.total, "best": None, "median_mhz": None}]
+    columns = [Column("unit", "name"), Column("MHz", lambda row: "" if isinstance(row, dict) else _PLACED[0].cell(row),
+                                              left=False), *_PLACED[1:]]
+    runs = max(len(unit.runs) for unit in report.units)
+    return (f"{report.name}, each unit by itself on {_placed_head(report, runs)} The resources of a unit are those of "
+            "all its instances. Its path is the slowest from register to register; registers that stand for "
+            "neighbouring units count too and have the names of ports:\n\n"
+            f"{Table(columns, rows).text()}")
+
+
+def _placed_head(report: PnrReport | PlacedUnits, runs: int) -> str:
+    has = report.available
+    return (f"{report.device}, speed grade {report.speed}, placed and routed by {report.nextpnr}, "
+            f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {has.luts:,} "
+            f"LUTs, {has.block_ram:,} block RAMs of 18 kbit and {has.dsp:,} multipliers.")
+
+
+def _sweep_text(sweep: Sweep) -> str:
+    return (f"{sweep.library} (recipe {sweep.recipe}), timed with {sweep.tool}. GB/s of raw data, a beat per cycle and "
+            f"lane. Points on the front: no other point of the design has less area and as many GB/s:\n\n"
+            f"{Table(_SWEEP, sweep.points).text()}")

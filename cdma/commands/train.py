@@ -73,13 +73,14 @@ def run(call: argparse.Namespace) -> int:
     if call.example is None:
         raise ValueError("give the network to train: --example digits, --example sums or --example llama")
     config = engine(call.engine or "default", call.settings)
-    from cdma.measure.training import Asked, trained
+    from cdma.measure.training import trained
 
-    asked = Asked(call.example, config, call.steps, call.batch, call.seed, call.model, call.pages, call.least,
-                  call.latency, call.memory, call.clock)
     with Progress() as progress:
-        outcome = trained(asked, build_dir=Path(call.build_dir), progress=progress)
+        outcome = trained(call.example, config, steps=call.steps, batch=call.batch, seed=call.seed, model=call.model,
+                          page_bytes=call.pages, least=call.least, latency=call.latency, memory_bytes=call.memory,
+                          clock_mhz=call.clock, build_dir=Path(call.build_dir), progress=progress)
     print_json(outcome) if call.json else print(training_text(outcome))
-    if outcome.differences:
-        raise CheckError(f"training through {outcome.engine} differs from plain training: {outcome.differences[0]}")
+    if outcome["differences"]:
+        raise CheckError(f"training through {outcome['engine']} differs from plain training: "
+                         f"{outcome['differences'][0]}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import stat
@@ -13,7 +14,7 @@ from pathlib import Path
 from cdma.console.output import count
 from cdma.hdl.config.files import write_file
 
-__all__ = ["WrittenFile", "check_folder_of", "print_written", "write_files"]
+__all__ = ["WrittenFile", "check_folder_of", "picture_file", "print_written", "write_files"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,18 @@ def check_folder_of(path: str | Path) -> None:
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(Path(path).stat().st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+
+
+def picture_file(text: str) -> str:
+    """The name of a picture, for argparse: its suffix is ``.svg``, the format that is written, and its folder is
+    there."""
+    if Path(text).suffix.lower() != ".svg":
+        raise argparse.ArgumentTypeError(f"must end in .svg, the format that is written, not {text!r}")
+    try:
+        check_folder_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:

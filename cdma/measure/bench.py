@@ -1,44 +1,57 @@
-"""What ``cdma bench`` measures, section by section of its file of figures."""
+"""What ``cdma bench`` measures, section by section of its file of figures: rows, as JSON has them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.progress import Progress
 from cdma.golden import bench
 from cdma.golden.codec.coding import Coding
-from cdma.hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
-from cdma.hdl.config.core import CoreConfig, load, preset_names
+from cdma.golden.results import to_json
+from cdma.hdl.codec.coding import ELEMENT_BITS
+from cdma.hdl.config.block_core import block_preset_names, load_block
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.core import load, preset_names
 from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from cdma.hdl.config.settings import BEAT_BYTES
-from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element, arrays_with_codings
-from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
-from cdma.measure.options import engine_options
-from cdma.measure.outcomes import EngineOutcome
+from cdma.measure.options import PEER_CORES, engine_options
 from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
-from cdma.measure.synthesis import measured_engine
+from cdma.measure.synthesis import measured_engine, placed, placed_units, timed_engine
 from cdma.synth.area.cores import area
 from cdma.synth.timing.block_cores import block_timing
 from cdma.synth.timing.cores import TimingReport, timing
+from cdma.synth.timing.sweep import sweep
 from cdma.synth.tools.scripts import DEFAULT_RECIPE
 from cdma.verif.core import throughput as cores
-from cdma.verif.core.blocks.throughput import BlockThroughput, block_throughput
-from cdma.verif.core.throughput import Latency, Throughput
+from cdma.verif.core.blocks.throughput import block_throughput
 from cdma.verif.engine import throughput as engines
-from cdma.verif.engine.throughput import EngineThroughput, SmallTensors
 from cdma.verif.engine.throughput_options import paged, written_back
 from cdma.workload.data import SUMS, shipped, shipped_dumps
 
-__all__ = ["SECTIONS", "Section", "Setup"]
+__all__ = ["PLACED_ENGINES", "SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
 
-_Cores = Mapping[str, CoreConfig | BlockCoreConfig]
+TIMED_ENGINES = ("default", "paper")
+"""The presets of engines that are timed in cells. Those with short blocks have memories that are too small for macros:
+mapping builds them from registers, and does not buffer nets that drive a hundred registers."""
+
+PLACED_ENGINES = {"tiny": load_engine("tiny"), "default_zvc": load_engine("default").replace(
+    name="cdma_engine_zvc", codings=tuple(f"zvc{bits}" for bits in ELEMENT_BITS))}
+"""The engines whose units are placed and routed: the default one without exponents, because with them it is larger than
+the part. Only the tiny one is placed as a whole too: nextpnr does not route the default one within hours."""
+
 _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
+_DEVICE, _SEEDS = "LFE5U-85F", 3
+_SPEED, _SLOWER = 8, 6
+_BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
+
+_Job = TypeVar("_Job")
 
 
 @dataclass(frozen=True)
@@ -50,181 +63,98 @@ class Setup:
     build_dir
         Folder for simulator builds.
     liberty
-        Cell library; sections that need one are left out without it.
+        Cell library; clocks in cells need one.
     """
 
     build_dir: Path
     liberty: str | None = None
 
+    @property
+    def library(self) -> str:
+        """The cell library of a section that needs one."""
+        if self.liberty is None:
+            raise ValueError("timing needs a cell library: give --liberty FILE")
+        return self.liberty
 
-Section = Callable[[Setup, Progress], Mapping[str, object]]
-"""Measures one or several sections of the file: results by the section's name."""
+
+Section = Callable[[Setup, Progress], Any]
+"""Measures a section."""
 
 
-def _throughput(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    throughput: list[Throughput] = []
-    latency: list[Latency] = []
-    names = preset_names()
+def measured(name: str, setup: Setup, progress: Progress) -> dict[str, Any]:
+    """A section as JSON, by its name; with it, those that are measured in the same run. Errors in simulations are
+    those of :func:`cdma.console.errors.simulation_errors`."""
     with simulation_errors():
-        for number, name in enumerate(names):
-            progress(f"simulating {name}", number, len(names))
-            config, build_dir = load(name), setup.build_dir
-            throughput += cores.measure(config, build_dir=build_dir)
-            latency += cores.latency(config, build_dir=build_dir)
-    return {"throughput": throughput, "latency": latency}
+        found = to_json(SECTIONS[name](setup, progress))
+    return found if name == "throughput" else {name: found}
 
 
-def _engine(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    presets: list[EngineThroughput] = []
-    build_dir = setup.build_dir
-    names = engine_preset_names()
-    with simulation_errors():
-        for number, name in enumerate(names):
-            progress(f"measuring engine {name}", number, len(names))
-            for how in (engines.QUICK, engines.SLOW):
-                presets += engines.measure(load_engine(name), how=how, build_dir=build_dir)
-    return {"engine": presets}
+def _each(jobs: Iterable[_Job], what: str, progress: Progress) -> Iterator[_Job]:
+    """The jobs one by one, each announced by its name."""
+    jobs = list(jobs)
+    for number, job in enumerate(jobs):
+        progress(what.format(job), number, len(jobs))
+        yield job
 
 
-def _engine_scaling(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    rows: list[EngineThroughput] = []
-    with simulation_errors():
-        for number, link in enumerate(_LINKS):
-            progress(f"measuring engines of 1 to 16 lanes with a link of {link} bytes", number, len(_LINKS))
-            config = load_engine("default").replace(link_beat_bytes=link)
-            for how in (engines.QUICK, engines.SLOW):
-                rows += engines.scaling(config, how=how, build_dir=setup.build_dir)
-    return {"engine_scaling": rows}
+def _throughput(setup: Setup, progress: Progress) -> Mapping[str, Any]:
+    names = list(_each(preset_names(), "simulating {}", progress))
+    return {"throughput": [row for name in names for row in cores.measure(load(name), build_dir=setup.build_dir)],
+            "latency": [row for name in names for row in cores.latency(load(name), build_dir=setup.build_dir)]}
 
 
-def _engine_small(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    rows: list[SmallTensors] = []
-    names = engine_preset_names()
-    with simulation_errors():
-        for number, name in enumerate(names):
-            progress(f"measuring small tensors through engine {name}", number, len(names))
-            rows += engines.small(load_engine(name), build_dir=setup.build_dir)
-    return {"engine_small": rows}
+def _engine(setup: Setup, progress: Progress) -> list[Any]:
+    return [row for name in _each(engine_preset_names(), "measuring engine {}", progress)
+            for how in (engines.QUICK, engines.SLOW)
+            for row in engines.measure(load_engine(name), how=how, build_dir=setup.build_dir)]
 
 
-def _engine_pages(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    with simulation_errors():
-        progress("measuring streams in pages through engine default", 0, 1)
-        return {"engine_pages": paged(load_engine("default").replace(page_lists=True), build_dir=setup.build_dir)}
+def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
+    return [row for link in _each(_LINKS, "measuring engines of 1 to 16 lanes with a link of {} bytes", progress)
+            for how in (engines.QUICK, engines.SLOW)
+            for row in engines.scaling(load_engine("default").replace(link_beat_bytes=link), how=how,
+                                       build_dir=setup.build_dir)]
 
 
-def _engine_write_back(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    with simulation_errors():
-        progress("measuring completions in rings of engine default", 0, 1)
-        return {"engine_write_back": written_back(load_engine("default").replace(write_back=True),
-                                                  build_dir=setup.build_dir)}
+def _engine_small(setup: Setup, progress: Progress) -> list[Any]:
+    return [row for name in _each(engine_preset_names(), "measuring small tensors through engine {}", progress)
+            for row in engines.small(load_engine(name), build_dir=setup.build_dir)]
 
 
-def _engine_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {"engine_area": [measured_engine(load_engine(name), setup.liberty, DEFAULT_RECIPE, progress)
-                            for name in engine_preset_names()]}
+def _engine_pages(setup: Setup, progress: Progress) -> Any:
+    progress("measuring streams in pages through engine default", 0, 1)
+    return paged(load_engine("default").replace(page_lists=True), build_dir=setup.build_dir)
 
 
-def _engine_shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {"engine_shipped": _there_and_back(map(load_engine, engine_preset_names()), shipped(), setup, progress)}
+def _engine_write_back(setup: Setup, progress: Progress) -> Any:
+    progress("measuring completions in rings of engine default", 0, 1)
+    return written_back(load_engine("default").replace(write_back=True), build_dir=setup.build_dir)
 
 
-def _engine_dense(setup: Setup, progress: Progress) -> Mapping[str, object]:
+def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
+    return [measured_engine(load_engine(name), setup.liberty, DEFAULT_RECIPE, progress)
+            for name in engine_preset_names()]
+
+
+def _engine_shipped(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
+    return _there_and_back(map(load_engine, engine_preset_names()), shipped(), setup, progress)
+
+
+def _engine_dense(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
     # Through the engines that build exponents of its values; others leave dense blocks raw.
     configs = [config for config in map(load_engine, engine_preset_names()) if Coding.BFLOAT16 in config.numbers]
-    return {"engine_dense": _there_and_back(configs, SUMS, setup, progress)}
+    return _there_and_back(configs, SUMS, setup, progress)
 
 
 def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
-                    progress: Progress) -> list[EngineOutcome]:
+                    progress: Progress) -> list[dict[str, Any]]:
     """What becomes of a dump in each engine."""
     return [simulated_engine(config, arrays_with_codings([dump], None, None, None, built=config.numbers),
                              build_dir=setup.build_dir, progress=progress) for config in configs]
 
 
-def _area(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    # By submodule where README shows it; elsewhere the total says it, in half the time.
-    return {"area": _areas(_line_cores(), setup, progress, modules=("generic",))}
-
-
-def _line_cores() -> _Cores:
-    return {name: load(name) for name in preset_names()}
-
-
-def _block_cores() -> _Cores:
-    return {name: load_block(name) for name in block_preset_names()}
-
-
-def _areas(cores: _Cores, setup: Setup, progress: Progress, modules: Sequence[str] = ()) -> list[PresetArea]:
-    """The area of cores by name on each target; by submodule on those of ``modules``."""
-    jobs = [(name, target) for name in cores for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
-    reports = []
-    for number, (name, target) in enumerate(jobs):
-        progress(f"synthesising {name} for {target}", number, len(jobs))
-        liberty = setup.liberty if target == "liberty" else None
-        reports.append(PresetArea(name, area(cores[name], target=target, liberty=liberty, modules=target in modules)))
-    return reports
-
-
-def _timing(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return _timings("timing", _line_cores(), timing, setup, progress)
-
-
-def _timing_plain(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    """The cores of docs/peers.md, mapped as the peers there are."""
-    return _timings("timing_plain", {name: load(name) for name in PEER_CORES}, partial(timing, recipe="plain"), setup,
-                    progress)
-
-
-def _timings(section: str, cores: _Cores, timed: Callable[..., TimingReport], setup: Setup,
-             progress: Progress) -> Mapping[str, object]:
-    """The section with the timing of each core; nothing without a cell library."""
-    if setup.liberty is None:
-        return {}
-    reports = []
-    for number, (name, config) in enumerate(cores.items()):
-        progress(f"timing {name}", number, len(cores))
-        reports.append(PresetTiming(name, timed(config, liberty=setup.liberty)))
-    return {section: reports}
-
-
-def _block_shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    # Once with zero-value coding, once with the coding that suits the type.
-    arrays = [each for coding in ("zvc32", "auto") for each in arrays_with_codings([], None, None, None, None, coding)]
-    return {"block_shipped": simulated_blocks(arrays, build_dir=setup.build_dir, progress=progress)}
-
-
-def _block_throughput(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    rows: list[BlockThroughput] = []
-    with simulation_errors():
-        for beat_bytes in BEAT_BYTES:
-            rows += block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)
-    return {"block_throughput": rows}
-
-
-def _block_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {"block_area": _areas(_block_cores(), setup, progress)}
-
-
-def _block_timing(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return _timings("block_timing", _block_cores(), block_timing, setup, progress)
-
-
-def _block_pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {"block_pnr": clocks.block_pnr(progress)}
-
-
-def _golden(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    rows = bench.measure(progress=progress)
-    return {"golden": bench.Bench(bench.machine(), bench.crc_speed(), tuple(rows))}
-
-
-def _shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    arrays = arrays_by_element([], None, None, None)
-    return {"shipped": simulated(arrays, build_dir=setup.build_dir, progress=progress)}
-
-
-def _toggles(setup: Setup, progress: Progress) -> Mapping[str, object]:
+def _toggles(setup: Setup, progress: Progress) -> list[Any]:
+    """Toggles of the link of the default engine over the shipped dumps, all arrays in one coding."""
     config = load_engine("default")
     rows = []
     for dump, path in shipped_dumps().items():
@@ -232,38 +162,114 @@ def _toggles(setup: Setup, progress: Progress) -> Mapping[str, object]:
             bits = 8 * Coding[name.upper()].element_bytes
             outcome = simulated_engine(config, arrays_with_codings([path], None, bits, None, coding=name),
                                        build_dir=setup.build_dir, progress=progress)
-            if not outcome.passed:
-                raise CheckError(next(row.difference for row in outcome.results if row.difference))
-            rows.append(DumpToggles(dump, name, config.link_beat_bytes, outcome.ratio, outcome.toggles))
-    return {"toggles": rows}
+            if not outcome["passed"]:
+                raise CheckError(next(row["difference"] for row in outcome["arrays"] if row["difference"]))
+            rows.append({"dump": dump, "coding": name, "link_beat_bytes": config.link_beat_bytes,
+                         "ratio": outcome["ratio"]} | outcome["toggles"])
+    return rows
 
 
-def _timing_units(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {} if setup.liberty is None else {"timing_units": clocks.timing_units(setup.liberty, progress)}
+def _areas(names: Iterable[str], of: Callable[[str], Any], modules: Sequence[str], setup: Setup,
+           progress: Progress) -> list[dict[str, Any]]:
+    """The area of cores by name on each target; by submodule on those of ``modules``, else the total alone, which
+    takes half the time."""
+    jobs = [(name, target) for name in names for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
+    return [{"preset": name} | to_json(area(of(name), target=target, modules=target in modules,
+                                            liberty=setup.liberty if target == "liberty" else None))
+            for name, target in _each(jobs, "synthesising {0[0]} for {0[1]}", progress)]
 
 
-def _engine_options(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {} if setup.liberty is None else {"engine_options": engine_options(setup.liberty, progress)}
+def _timings(names: Iterable[str], timed: Callable[[str, str], TimingReport], setup: Setup,
+             progress: Progress) -> list[dict[str, Any]]:
+    """The timing of cores by name in cells."""
+    return [{"preset": name} | to_json(timed(name, setup.library)) for name in _each(names, "timing {}", progress)]
 
 
-def _pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {"pnr": clocks.pnr(progress)}
+def _timed(name: str, liberty: str, recipe: str = DEFAULT_RECIPE) -> TimingReport:
+    return timing(load(name), liberty=liberty, recipe=recipe)
 
 
-def _pnr_units(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {"pnr_units": clocks.pnr_units(progress)}
+def _block_timed(name: str, liberty: str) -> TimingReport:
+    return block_timing(load_block(name), liberty=liberty)
 
 
-def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {} if setup.liberty is None else {"sweep": clocks.sweep(setup.liberty, progress)}
+def _block_shipped(setup: Setup, progress: Progress) -> Any:
+    # Once with zero-value coding, once with the coding that suits the type.
+    arrays = [each for coding in ("zvc32", "auto") for each in arrays_with_codings([], None, None, None, None, coding)]
+    return simulated_blocks(arrays, build_dir=setup.build_dir, progress=progress)
+
+
+def _block_throughput(setup: Setup, progress: Progress) -> list[Any]:
+    return [row for beat_bytes in BEAT_BYTES
+            for row in block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)]
+
+
+def _shipped(setup: Setup, progress: Progress) -> Any:
+    return simulated(arrays_by_element([], None, None, None), build_dir=setup.build_dir, progress=progress)
+
+
+def _timing_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
+    rows = []
+    for name in TIMED_ENGINES:
+        report = timed_engine(load_engine(name), setup.library, DEFAULT_RECIPE, progress)
+        row = {"preset": name} | to_json(report) | {"units": to_json(report.clocks)}
+        del row["parts"]
+        rows.append(row)
+    return rows
+
+
+def _pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
+    jobs: dict[str, Design] = {**{name: load(name) for name in preset_names()}, "tiny": PLACED_ENGINES["tiny"]}
+    return [*(_placed(name, config, _SPEED, _seeds(config), progress) for name, config in jobs.items()),
+            *(_placed(name, jobs[name], _SLOWER, 1, progress) for name in _BOTH_SPEEDS)]
+
+
+def _block_pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
+    return [_placed(name, config, _SPEED, _seeds(config), progress)
+            for name, config in ((name, load_block(name)) for name in block_preset_names())]
+
+
+def _seeds(config: Design) -> int:
+    """How often a design is placed: engines and wide cores, which take long, once."""
+    return 1 if isinstance(config, EngineConfig) or config.beat_bytes == max(BEAT_BYTES) else _SEEDS
+
+
+def _placed(name: str, config: Design, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
+    return {"preset": name} | _without_stages(to_json(placed(config, _DEVICE, speed, seeds, progress)))
+
+
+def _pnr_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
+    rows = [{"preset": name} | to_json(placed_units(config, _DEVICE, _SPEED, 1, progress))
+            for name, config in PLACED_ENGINES.items()]
+    return [row | {"units": list(map(_without_stages, row["units"]))} for row in rows]
+
+
+def _without_stages(row: dict[str, Any]) -> dict[str, Any]:
+    """What was placed, without the stages of its path."""
+    if row["best"]:
+        del row["best"]["path"]["stages"]
+    return row
+
+
+def _golden(setup: Setup, progress: Progress) -> dict[str, Any]:
+    return {"machine": bench.machine(), "crc32c": bench.crc_speed(), "rows": bench.measure(progress=progress)}
 
 
 SECTIONS: dict[str, Section] = {
     "engine_shipped": _engine_shipped, "engine_dense": _engine_dense, "toggles": _toggles, "engine": _engine,
     "engine_scaling": _engine_scaling, "engine_small": _engine_small, "engine_pages": _engine_pages,
     "engine_write_back": _engine_write_back, "engine_area": _engine_area,
-    "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing, "timing_plain": _timing_plain,
+    "shipped": _shipped, "throughput": _throughput,
+    "area": lambda *how: _areas(preset_names(), load, ("generic",), *how),
+    "timing": lambda *how: _timings(preset_names(), _timed, *how),
+    # The cores of docs/peers.md, mapped as the peers there are.
+    "timing_plain": lambda *how: _timings(PEER_CORES, partial(_timed, recipe="plain"), *how),
     "block_shipped": _block_shipped, "block_throughput": _block_throughput,
-    "block_area": _block_area, "block_timing": _block_timing, "block_pnr": _block_pnr, "timing_units": _timing_units,
-    "engine_options": _engine_options, "pnr": _pnr, "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}
+    "block_area": lambda *how: _areas(block_preset_names(), load_block, (), *how),
+    "block_timing": lambda *how: _timings(block_preset_names(), _block_timed, *how), "block_pnr": _block_pnr,
+    "timing_units": _timing_units,
+    "engine_options": lambda setup, progress: engine_options(setup.library, progress),
+    "pnr": _pnr, "pnr_units": _pnr_units,
+    "sweep": lambda setup, progress: sweep(liberty=setup.library, recipe=DEFAULT_RECIPE, progress=progress),
+    "golden": _golden}
 """What measures each section, in the order of the file."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdma.golden.results import derived
 from cdma.workload.json_file import read_json
 
-__all__ = ["Change", "Comparison", "compare", "number_text", "read_figures"]
+__all__ = ["Change", "change_text", "compare", "number_text", "read_figures", "worse"]
 
 _ALWAYS = ("target", "library", "tool")
 """What a row was measured with: figures of another target or library are others."""
@@ -24,59 +22,24 @@ _CYCLES, _PER_CYCLE = "cycles", "per_cycle"
 """Ends of the names of figures in cycles: fewer are better, and more per cycle are better."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """A figure that both files have.
-
-    Parameters
-    ----------
-    section
-        Its section.
-    figure
-        Its name, with the rows that it is in before it.
-    old, new
-        Its values.
-    """
-
-    section: str
-    figure: str
-    old: float
-    new: float
-
-    @derived
-    def percent(self) -> float | None:
-        """By how much it changed; None when it was 0 and is not."""
-        if self.new == self.old:
-            return 0.0
-        return 100 * (self.new - self.old) / abs(self.old) if self.old else None
-
-    def worse_than(self, percent: float) -> bool:
-        """Whether it counts cycles, and got worse by more than that."""
-        name = self.figure.rpartition(" / ")[2]
-        if not name.endswith((_CYCLES, _PER_CYCLE)):
-            return False
-        change = float("inf") if self.percent is None else self.percent
-        return (-change if name.endswith(_PER_CYCLE) else change) > percent
-
-    def __str__(self) -> str:
-        return f"{self.section} / {self.figure}: {number_text(self.old)} -> {number_text(self.new)}"
+Change = Mapping[str, Any]
+"""A figure that both files have: its ``section``; its name, with the rows that it is in before it (``figure``); its
+values (``old``, ``new``); and by how many ``percent`` it changed, None when it was 0 and is not."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two files of figures.
+def worse(change: Change, percent: float) -> bool:
+    """Whether a figure counts cycles, and got worse by more than that."""
+    name = change["figure"].rpartition(" / ")[2]
+    if not name.endswith((_CYCLES, _PER_CYCLE)):
+        return False
+    grown = float("inf") if change["percent"] is None else change["percent"]
+    return (-grown if name.endswith(_PER_CYCLE) else grown) > percent
 
-    Parameters
-    ----------
-    figures
-        Figures that both have, the largest change first.
-    appeared, vanished
-        Figures that only the new file has, and only the old one; a section alone where all of it is.
-    """
 
-    figures: tuple[Change, ...]
-    appeared: tuple[str, ...]
-    vanished: tuple[str, ...]
+def change_text(change: Change) -> str:
+    """A change in a line."""
+    return (f"{change['section']} / {change['figure']}: {number_text(change['old'])} -> "
+            f"{number_text(change['new'])}")
 
 
 def number_text(number: float) -> str:
@@ -84,7 +47,7 @@ def number_text(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.4f}"
 
 
-def read_figures(path: str | Path) -> dict[str, object]:
+def read_figures(path: str | Path) -> dict[str, Any]:
     """The figures of a file by section, as JSON has them.
 
     Raises
@@ -99,9 +62,9 @@ def read_figures(path: str | Path) -> dict[str, object]:
 
 
 def compare(old: Mapping[str, object], new: Mapping[str, object],
-            sections: Collection[str] | None = None) -> Comparison:
-    """Every figure of two files, or of these sections alone. The files may be older than the results of today, so they
-    are compared as JSON."""
+            sections: Collection[str] | None = None) -> dict[str, Any]:
+    """Every figure of two files, or of these sections alone, as JSON: the ``figures`` that both have, the largest
+    change first; and those that only one has (``appeared``, ``vanished``), a section alone where all of it is."""
     changes: list[Change] = []
     appeared: list[str] = []
     vanished: list[str] = []
@@ -113,11 +76,13 @@ def compare(old: Mapping[str, object], new: Mapping[str, object],
             continue
         for path, before, after in _walk(old[section], new[section], ()):
             if before is not None and after is not None:
-                changes.append(Change(section, " / ".join(path), before, after))
+                percent = 0.0 if after == before else 100 * (after - before) / abs(before) if before else None
+                changes.append({"section": section, "figure": " / ".join(path), "old": before, "new": after,
+                                "percent": percent})
             else:
                 (appeared if before is None else vanished).append(" / ".join([section, *path]))
-    changes.sort(key=lambda change: -float("inf") if change.percent is None else -abs(change.percent))
-    return Comparison(tuple(changes), tuple(appeared), tuple(vanished))
+    changes.sort(key=lambda change: -float("inf") if change["percent"] is None else -abs(change["percent"]))
+    return {"figures": changes, "appeared": appeared, "vanished": vanished}
 
 
 def _walk(old: object, new: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:

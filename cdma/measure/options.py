@@ -7,12 +7,14 @@ from typing import Any
 
 from cdma.console.progress import Progress
 from cdma.hdl.config.engine import load_engine
-from cdma.measure.figures import OptionCost
 from cdma.measure.synthesis import timed_engine
-from cdma.synth.timing.engines import PartTiming
+from cdma.synth.timing.engines import WHOLE, EngineTiming, PartTiming
 from cdma.synth.tools.scripts import DEFAULT_RECIPE
 
-__all__ = ["OPTIONS", "OPTIONS_OF", "engine_options"]
+__all__ = ["OPTIONS", "OPTIONS_OF", "PEER_CORES", "engine_options"]
+
+PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor")
+"""The presets of cores that docs/peers.md compares with designs of others."""
 
 OPTIONS_OF = "paper"
 """The preset that the options are added to: the one with the highest goals for area and clock."""
@@ -33,11 +35,23 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 """The options by the names they have in the table, and what each sets."""
 
 
-def engine_options(liberty: str, progress: Progress) -> tuple[OptionCost, ...]:
+def engine_options(liberty: str, progress: Progress) -> list[dict[str, Any]]:
     """Area and clock of an engine with each option by itself; errors as
-    :func:`cdma.synth.timing.engines.engine_timing`."""
+    :func:`cdma.synth.timing.engines.engine_timing`.
+
+    The area is the logic of all units and lanes and the bits in memory macros. The clock is that of the engine mapped
+    flat, or of its slowest unit if that is slower, with the path that limits it.
+    """
     known: dict[str, PartTiming] = {}
-    return tuple(
-        OptionCost.of(option, timed_engine(load_engine(OPTIONS_OF).replace(**values), liberty, DEFAULT_RECIPE, progress,
-                                           known=known))
-        for option, values in OPTIONS.items())
+    return [_cost(option, timed_engine(load_engine(OPTIONS_OF).replace(**values), liberty, DEFAULT_RECIPE, progress,
+                                       known=known)) for option, values in OPTIONS.items()]
+
+
+def _cost(option: str, report: EngineTiming) -> dict[str, Any]:
+    units = [part for part in report.parts if part.unit != WHOLE]
+    slowest = max(report.clocks, key=lambda unit: unit.ps)
+    return {"option": option, **{key: getattr(report, key) for key in (
+                "name", "lanes", "library", "recipe", "tool", "yosys")},
+            "kge": round(sum(part.kge * part.instances for part in units), 2),
+            "memory_bits": sum(part.memory_bits * part.instances for part in units),
+            **{key: getattr(slowest, key) for key in ("mhz", "ps", "start", "end")}}

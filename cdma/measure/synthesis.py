@@ -9,19 +9,16 @@ from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.catalog import Design
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.generate.verilog import emit
-from cdma.measure.figures import EngineOnFpga
 from cdma.synth.area.engines import EngineArea, engine_area
-from cdma.synth.area.fpga import fpga_area
+from cdma.synth.area.fpga import FpgaArea, fpga_area
 from cdma.synth.pnr.engines import PlacedUnits, place_units
 from cdma.synth.pnr.place import PnrReport, place_and_route
 from cdma.synth.timing.block_cores import block_timing
 from cdma.synth.timing.cores import TimingReport
 from cdma.synth.timing.engines import EngineTiming, PartTiming, engine_timing
 from cdma.synth.timing.macros import DEFAULT, MacroTiming
-from cdma.synth.timing.sweep import Sweep, sweep
 
-__all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "swept", "timed_block_core",
-           "timed_engine"]
+__all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "timed_block_core", "timed_engine"]
 
 
 def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> EngineArea:
@@ -29,9 +26,9 @@ def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, prog
     return engine_area(config, _verilog(config, progress), liberty=liberty, recipe=recipe, progress=progress)
 
 
-def measured_on_fpga(config: EngineConfig, target: str, progress: Progress) -> EngineOnFpga:
+def measured_on_fpga(config: EngineConfig, target: str, progress: Progress) -> FpgaArea:
     """The area of an engine on an FPGA."""
-    return EngineOnFpga(config.lanes, fpga_area(_verilog(config, progress), config.name, target, progress))
+    return fpga_area(_verilog(config, progress), config.name, target, progress)
 
 
 def _verilog(config: EngineConfig, progress: Progress) -> str:
@@ -73,8 +70,3 @@ def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, prog
     """The units of an engine placed and routed one by one."""
     progress(f"generating {config.name}", 0, 0)
     return place_units(config, emit(config).text, device=device, speed=speed, seeds=seeds, progress=progress)
-
-
-def swept(liberty: str, recipe: str, progress: Progress) -> Sweep:
-    """Area and throughput of cores and engines over beats, lanes and pipelines."""
-    return sweep(liberty=liberty, recipe=recipe, progress=progress)

@@ -4,10 +4,8 @@ took."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdma.console.errors import CheckError
 from cdma.console.progress import Progress
@@ -16,7 +14,6 @@ from cdma.engines.model import MEMORY_BYTES as MODEL_MEMORY
 from cdma.engines.verilog import MEMORY_BYTES as VERILOG_MEMORY
 from cdma.golden.codec.buffers import Bytes
 from cdma.golden.codec.coding import coding_name
-from cdma.golden.results import derived
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.engine.simulate import plain_bytes_per_cycle
 from cdma.workload.extra import package
@@ -24,151 +21,7 @@ from cdma.workload.plan.cycles import Timing
 from cdma.workload.plan.treatments import Treatment, packed
 from cdma.workload.training import EngineError, offload
 
-if TYPE_CHECKING:
-    from cdma.workload.training.hooks import Counts
-
-__all__ = ["Asked", "Predicting", "TrainingOutcome", "TypeRow", "trained"]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A training through an engine.
-
-    Parameters
-    ----------
-    example, batch, steps, seed
-        Which of :data:`cdma.workload.training.examples.EXAMPLES`, the samples of a batch (None: its own), and how long.
-    engine
-        What keeps the saved tensors.
-    model
-        Whether the golden model stands in for the Verilog.
-    page_bytes
-        Of the pages that streams are in; None: each is in one piece.
-    least
-        Tensors of fewer bytes stay on the device.
-    latency
-        Cycles until memories answer.
-    memory_bytes
-        Of each memory; None: as many as the engine has by itself.
-    clock_mhz
-        Clock of the engine.
-    """
-
-    example: str
-    engine: EngineConfig
-    steps: int = 1
-    batch: int | None = None
-    seed: int = 0
-    model: bool = False
-    page_bytes: int | None = None
-    least: int = 4096
-    latency: int = 0
-    memory_bytes: int | None = None
-    clock_mhz: float = 1000.0
-
-
-@dataclass(frozen=True)
-class TypeRow:
-    """The tensors of a type of values, or all: their number, bytes, and cycles measured and predicted; measured ones
-    are None with the golden model, which knows no time.
-
-    Parameters
-    ----------
-    plain_cycles
-        Of a DMA engine of the same width, both ways, at its best.
-    """
-
-    dtype: str
-    coding: str
-    tensors: int
-    bytes: int
-    packed_bytes: int
-    raw_blocks: int
-    offload_cycles: int | None
-    prefetch_cycles: int | None
-    predicted_offload_cycles: float
-    predicted_prefetch_cycles: float
-    plain_cycles: float
-
-    @derived
-    def ratio(self) -> float:
-        """Bytes of the tensors by those of their streams."""
-        return self.bytes / self.packed_bytes if self.packed_bytes else 0.0
-
-    @derived
-    def cycles(self) -> float:
-        """Both ways: measured, or else predicted."""
-        if self.offload_cycles is None or self.prefetch_cycles is None:
-            return self.predicted_cycles
-        return self.offload_cycles + self.prefetch_cycles
-
-    @derived
-    def predicted_cycles(self) -> float:
-        """Both ways, as a plan predicts them."""
-        return self.predicted_offload_cycles + self.predicted_prefetch_cycles
-
-    @derived
-    def gain(self) -> float:
-        """How many times as fast as the plain engine."""
-        return self.plain_cycles / self.cycles if self.cycles else 0.0
-
-    @derived
-    def deviation(self) -> float | None:
-        """Predicted cycles by measured ones, less 1."""
-        measured = self.offload_cycles is not None and self.cycles
-        return self.predicted_cycles / self.cycles - 1 if measured else None
-
-
-@dataclass(frozen=True)
-class TrainingOutcome:
-    """What came of both trainings.
-
-    Parameters
-    ----------
-    example, network, steps, batch, seed
-        What was trained, and how long.
-    engine, lanes, beat_bytes, link_beat_bytes, clock_mhz, latency, page_bytes
-        The engine.
-    by
-        ``verilog`` or ``model``.
-    counts
-        What became of the tensors that autograd saved.
-    losses
-        Of each step, through the engine.
-    gradients, weights
-        How many tensors of them were compared.
-    rows, total
-        By types of values, and all.
-    differences
-        A sentence for each loss, gradient and weight that is not the same in both, bit for bit.
-    """
-
-    example: str
-    network: str
-    steps: int
-    batch: int
-    seed: int
-    engine: str
-    by: str
-    lanes: int
-    beat_bytes: int
-    link_beat_bytes: int
-    clock_mhz: float
-    latency: int
-    page_bytes: int | None
-    least: int
-    counts: Counts
-    losses: tuple[float, ...]
-    gradients: int
-    weights: int
-    rows: tuple[TypeRow, ...]
-    total: TypeRow
-    differences: tuple[str, ...]
-
-    @derived
-    def identical(self) -> bool:
-        """Whether losses, gradients and weights are the same, bit for bit."""
-        return not self.differences
+__all__ = ["Predicting", "trained"]
 
 
 class Predicting:
@@ -200,8 +53,35 @@ class Predicting:
         self._engine.free(handle)
 
 
-def trained(asked: Asked, *, build_dir: Path, progress: Progress) -> TrainingOutcome:
+def trained(example: str, built: EngineConfig, *, steps: int, batch: int | None, seed: int, model: bool,
+            page_bytes: int | None, least: int, latency: int, memory_bytes: int | None, clock_mhz: float,
+            build_dir: Path, progress: Progress) -> dict[str, Any]:
     """Train plainly, then through the engine, and compare.
+
+    Parameters
+    ----------
+    example, batch, steps, seed
+        Which of :data:`cdma.workload.training.examples.EXAMPLES`, the samples of a batch (None: its own), and how long.
+    built
+        What keeps the saved tensors.
+    model
+        Whether the golden model stands in for the Verilog, which knows no time.
+    page_bytes
+        Of the pages that streams are in; None: each is in one piece.
+    least
+        Tensors of fewer bytes stay on the device.
+    latency
+        Cycles until memories answer.
+    memory_bytes
+        Of each memory; None: as many as the engine has by itself.
+    clock_mhz
+        Clock of the engine.
+
+    Returns
+    -------
+    dict[str, Any]
+        What ``cdma train --json`` prints: what became of the saved tensors, losses, how many gradients and weights were
+        compared, a row for each type of values and for all, and a sentence for each difference.
 
     Raises
     ------
@@ -213,67 +93,67 @@ def trained(asked: Asked, *, build_dir: Path, progress: Progress) -> TrainingOut
     package("torch", "torch")
     from cdma.workload.training.examples import EXAMPLES, begin, differences, train
 
-    begun = begin(asked.example, asked.seed, asked.batch)
+    begun = begin(example, seed, batch)
+    if model:
+        made = model_engine(built, page_bytes=page_bytes, memory_bytes=memory_bytes or MODEL_MEMORY)
+    else:
+        progress("compiling the engine", 0, 0)
+        made = verilog_engine(built, page_bytes=page_bytes, memory_bytes=memory_bytes or VERILOG_MEMORY,
+                              latency=latency, build_dir=build_dir)
     try:
-        with _engine(asked, build_dir, progress) as engine:
+        with made as engine:
             progress("plain training", 0, 1)
-            plain = train(begun, asked.steps)
-            predicting = Predicting(engine, asked.latency)
+            plain = train(begun, steps)
+            predicting = Predicting(engine, latency)
             hooks = []
             step = [0]
 
-            def watch(model: Any) -> Any:
-                hooks.append(offload(model, predicting, least=asked.least))
+            def watch(network: Any) -> Any:
+                hooks.append(offload(network, predicting, least=least))
                 return hooks[0]
 
             def moved() -> None:
                 done = len(engine.transfers) + sum(each.prefetches for each in engine.transfers)
-                progress(f"training through the engine, step {step[0]} of {asked.steps}", done, 0)
+                progress(f"training through the engine, step {step[0]} of {steps}", done, 0)
 
             engine.moved = moved
-            through = train(begin(asked.example, asked.seed, asked.batch), asked.steps, watch,
-                            lambda number: step.__setitem__(0, number + 1))
+            through = train(begin(example, seed, batch), steps, watch, lambda number: step.__setitem__(0, number + 1))
     except EngineError as error:
         raise CheckError(str(error)) from error
-    built = asked.engine
-    rows, total = _rows(built, engine.transfers, predicting.predicted, asked.model)
-    return TrainingOutcome(
-        asked.example, plain.model, asked.steps, asked.batch or EXAMPLES[asked.example][1], asked.seed, built.name,
-        "model" if asked.model else "verilog", built.lanes, built.beat_bytes, built.link_beat_bytes, asked.clock_mhz,
-        asked.latency, asked.page_bytes, asked.least, hooks[0].counts, through.losses, len(plain.gradients),
-        len(plain.weights), rows, total, tuple(differences(plain, through)))
-
-
-def _engine(asked: Asked, build_dir: Path, progress: Progress) -> AbstractContextManager[DriverEngine]:
-    if asked.model:
-        return model_engine(asked.engine, page_bytes=asked.page_bytes, memory_bytes=asked.memory_bytes or MODEL_MEMORY)
-    progress("compiling the engine", 0, 0)
-    return verilog_engine(asked.engine, page_bytes=asked.page_bytes, memory_bytes=asked.memory_bytes or VERILOG_MEMORY,
-                          latency=asked.latency, build_dir=build_dir)
-
-
-def _rows(config: EngineConfig, transfers: Sequence[Transfer], predicted: Sequence[tuple[float, float]],
-          model: bool) -> tuple[tuple[TypeRow, ...], TypeRow]:
-    """A row for each type of values, those with most bytes first, and one for all."""
     groups: dict[tuple[str, str], list[tuple[Transfer, tuple[float, float]]]] = {}
-    for transfer, cycles in zip(transfers, predicted, strict=True):
+    for transfer, cycles in zip(engine.transfers, predicting.predicted, strict=True):
         groups.setdefault((transfer.dtype, coding_name(transfer.coding)), []).append((transfer, cycles))
-    rows = [_row(*key, group, config, model) for key, group in groups.items()]
-    every = [each for group in groups.values() for each in group]
-    return tuple(sorted(rows, key=lambda row: -row.bytes)), _row("all", "", every, config, model)
+    rows = [_row(*key, group, built, model) for key, group in groups.items()]
+    total = _row("all", "", [each for group in groups.values() for each in group], built, model)
+    found = differences(plain, through)
+    return {"example": example, "network": plain.model, "steps": steps, "batch": batch or EXAMPLES[example][1],
+            "seed": seed, "engine": built.name, "by": "model" if model else "verilog", "lanes": built.lanes,
+            "beat_bytes": built.beat_bytes, "link_beat_bytes": built.link_beat_bytes, "clock_mhz": clock_mhz,
+            "latency": latency, "page_bytes": page_bytes, "least": least, "counts": hooks[0].counts,
+            "losses": through.losses, "gradients": len(plain.gradients), "weights": len(plain.weights),
+            "rows": sorted(rows, key=lambda row: -row["bytes"]), "total": total, "differences": found,
+            "identical": not found}
 
 
 def _row(dtype: str, coding: str, group: Sequence[tuple[Transfer, tuple[float, float]]], config: EngineConfig,
-         model: bool) -> TypeRow:
+         model: bool) -> dict[str, Any]:
+    """The tensors of a type of values, or all: their number, bytes, and cycles of both ways, measured (None with the
+    golden model), predicted by a plan, and those of a DMA engine of the same width at its best."""
     moved = [transfer for transfer, _ in group]
-    plain = plain_bytes_per_cycle(config)
-    return TypeRow(
-        dtype, coding, len(moved), sum(each.bytes for each in moved), sum(each.packed_bytes for each in moved),
-        sum(each.raw_blocks for each in moved), None if model else sum(each.offload_cycles for each in moved),
-        None if model else sum(each.prefetch_cycles for each in moved), sum(out for _, (out, _) in group),
-        # A plan brings each tensor back once; here some may come back more often, or never.
-        sum(back * transfer.prefetches for transfer, (_, back) in group),
-        sum(each.bytes * (1 + each.prefetches) for each in moved) / plain)
+    offload, prefetch = (None if model else sum(getattr(each, f"{way}_cycles") for each in moved)
+                         for way in ("offload", "prefetch"))
+    out = sum(out for _, (out, _) in group)
+    # A plan brings each tensor back once; here some may come back more often, or never.
+    back = sum(back * transfer.prefetches for transfer, (_, back) in group)
+    plain = sum(each.bytes * (1 + each.prefetches) for each in moved) / plain_bytes_per_cycle(config)
+    cycles = out + back if offload is None or prefetch is None else offload + prefetch
+    raw, packed_bytes = sum(each.bytes for each in moved), sum(each.packed_bytes for each in moved)
+    return {"dtype": dtype, "coding": coding, "tensors": len(moved), "bytes": raw, "packed_bytes": packed_bytes,
+            "raw_blocks": sum(each.raw_blocks for each in moved), "offload_cycles": offload,
+            "prefetch_cycles": prefetch, "predicted_offload_cycles": out, "predicted_prefetch_cycles": back,
+            "plain_cycles": plain, "ratio": raw / packed_bytes if packed_bytes else 0.0, "cycles": cycles,
+            "predicted_cycles": out + back, "gain": plain / cycles if cycles else 0.0,
+            "deviation": (out + back) / cycles - 1 if offload is not None and cycles else None}
 
 
 def _zeros_behind(data: Bytes, size: int) -> Bytes:

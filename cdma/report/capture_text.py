@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from cdma.console.output import count, fixed
-from cdma.report.table import Table
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
-    from cdma.measure.captures import AccuracyOutcome, ProfileOutcome, TrainedExample
     from cdma.workload.capturing.manifest import Content, StoredStep
 
 __all__ = ["accuracy_text", "capture_text", "profile_times_text"]
 
 
-def capture_text(folder: str, manifest: Content, example: TrainedExample | None = None) -> str:
+def capture_text(folder: str, manifest: Content, example: Mapping[str, Any] | None = None) -> str:
     """The steps of a dump that was written, and of the worked example how well it learned."""
-    rows = [[step.file, count(step.epoch), count(_arrays(manifest, step)), count(step.bytes), count(step.saved_bytes),
-             fixed(_density(manifest, step), 3)] for step in manifest.files]
-    steps = "1 step" if len(rows) == 1 else f"{len(rows)} steps"
-    parts = [f"{manifest.model}, {steps} captured; bytes for backward are those of the whole batch:",
-             Table(["file", "epoch", "arrays", "bytes", "bytes for backward", "density"], rows).text(), *manifest.notes]
+    files = manifest.files
+    rows = Table([Column("file", "file"), Column("epoch", "epoch", ","),
+                  Column("arrays", lambda step: sum(each.file == step.file for each in manifest.arrays.values()), ","),
+                  Column("bytes", "bytes", ","), Column("bytes for backward", "saved_bytes", ","),
+                  Column("density", lambda step: _density(manifest, step), ".3f")], files)
+    steps = "1 step" if len(files) == 1 else f"{len(files)} steps"
+    parts = [f"{manifest.model}, {steps} captured; bytes for backward are those of the whole batch:", rows.text(),
+             *manifest.notes]
     if example is not None:
-        parts.append(f"{100 * example.accuracy:.1f} % of the {example.tested} correctly")
+        parts.append(f"{100 * example['accuracy']:.1f} % of the {example['tested']} correctly")
     return "\n\n".join([*parts, f"dump: {folder} (cdma characterise {folder} measures it)"])
-
-
-def _arrays(manifest: Content, step: StoredStep) -> int:
-    return sum(array.file == step.file for array in manifest.arrays.values())
 
 
 def _density(manifest: Content, step: StoredStep) -> float | None:
@@ -38,19 +36,23 @@ def _density(manifest: Content, step: StoredStep) -> float | None:
     return sum(array.density * size for array, size in zip(own, sizes, strict=True)) / sum(sizes) if own else None
 
 
-def profile_times_text(outcome: ProfileOutcome) -> str:
+def profile_times_text(layers: Mapping[str, Mapping[str, float]]) -> str:
     """A row for each layer."""
-    return Table(["layer", "forward ms", "backward ms"], [
-        [name, fixed(times["forward_ms"], 3), fixed(times["backward_ms"], 3)]
-        for name, times in outcome.layers.items()]).text()
+    return Table([Column("layer", "layer"), Column("forward ms", "forward_ms", ".3f"),
+                  Column("backward ms", "backward_ms", ".3f")],
+                 [{"layer": name, **times} for name, times in layers.items()]).text()
 
 
-def accuracy_text(outcome: AccuracyOutcome) -> str:
+def accuracy_text(formats: Sequence[Mapping[str, Any]]) -> str:
     """A row for each format."""
-    rows = [[entry.narrow or "none", str(len(entry.runs)), fixed(100 * entry.accuracy, 2),
-             fixed(None if entry.spread is None else 100 * entry.spread, 2),
-             fixed(100 * min(run.accuracy for run in entry.runs), 2),
-             fixed(100 * max(run.accuracy for run in entry.runs), 2), fixed(entry.loss, 4)]
-            for entry in outcome.formats]
+    def percent(value: float | None) -> float | None:
+        return None if value is None else 100 * value
+
+    rows = Table([Column("format", lambda row: row["narrow"] or "none"), Column("runs", lambda row: len(row["runs"])),
+                  Column("mean", lambda row: percent(row["accuracy"]), ".2f"),
+                  Column("spread", lambda row: percent(row["spread"]), ".2f"),
+                  Column("least", lambda row: percent(min(run.accuracy for run in row["runs"])), ".2f"),
+                  Column("most", lambda row: percent(max(run.accuracy for run in row["runs"])), ".2f"),
+                  Column("loss", "loss", ".4f")], formats)
     return ("Test images that the worked example classifies correctly, in %, with the activations kept for backward "
-            "rounded:\n\n" + Table(["format", "runs", "mean", "spread", "least", "most", "loss"], rows).text())
+            f"rounded:\n\n{rows.text()}")

@@ -171,7 +171,7 @@ def _runs(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
 
 
 def _has_zeros(arrays: Sequence[Array]) -> bool:
-    return any(array.stored.density.runs.number > 0 for array in arrays)
+    return any(array.stored.density.runs.zero_runs > 0 for array in arrays)
 
 
 def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float], list[float]]:
@@ -182,7 +182,7 @@ def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float]
     for array in arrays:
         zeros, density = array.stored.density.elements - array.stored.density.nonzero, array.stored.density.density
         total += zeros
-        for number, entry in enumerate(array.stored.density.runs.by_powers()):
+        for number, entry in enumerate(array.stored.density.runs.zero_runs_by_length):
             found[min(number, len(classes) - 1)] += entry["zeros"]
         beyond = [*(strewn(density or 0.0, shortest) for shortest in classes), 0.0]
         for number in range(len(classes)):

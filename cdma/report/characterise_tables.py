@@ -189,8 +189,8 @@ def _step(array: Array) -> tuple[str, int]:
 def _row(name: str, arrays: Sequence[Array], found: Measured) -> list[str]:
     coded = reduce(add, (array.stored for array in arrays))
     runs = coded.density.runs
-    return [name, count(coded.raw_bytes), fixed(coded.density.density, 3), fixed(runs.mean, 1),
-            count(runs.percentile(90)), fixed(coded.density.spread.clustering, 1), *_exponents(coded), *_ratios(coded),
+    return [name, count(coded.raw_bytes), fixed(coded.density.density, 3), fixed(runs.zero_run_mean, 1),
+            count(runs.zero_run_p90), fixed(coded.density.spread.clustering, 1), *_exponents(coded), *_ratios(coded),
             *_times(found.offload(arrays))]
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from cdma.console.output import fixed
 from cdma.hdl.config.block_core import load_block
-from cdma.measure.figures import PEER_CORES, Figures
-from cdma.report.parts import Table
-from cdma.synth.timing.cores import TimingReport
+from cdma.measure.options import PEER_CORES
+from cdma.report.table import Column, Table
 
 __all__ = ["MEASURED", "Peer", "blocks_table", "codecs_table", "exponents_table", "paper_table"]
+
+Figures = Mapping[str, Any]
+"""What ``cdma bench --output`` writes, as JSON has it."""
 
 _DENSITY = 0.4
 """Density at which bytes per cycle are compared: that of the peers' simulations."""
 
-_EXPONENT_CORES = ("exponent_block_compressor", "exponent_block_decompressor")
+_EXPONENT_CORES = {"exponent_block_compressor": "compress_beats_per_cycle",
+                   "exponent_block_decompressor": "decompress_beats_per_cycle"}
 
 _CODECS = (("exponent coding, blocks of 4 KiB", "C library", "bfloat16"),
            ("zero-value coding, blocks of 4 KiB", "C library", "zvc16"),
@@ -25,42 +27,16 @@ _CODECS = (("exponent coding, blocks of 4 KiB", "C library", "bfloat16"),
 """Rows of the table of codecs: title, and codec and coding as in the benchmark of the golden model."""
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A block of others, rebuilt from its public Verilog and mapped to the same cells with the recipe ``plain``.
-
-    Parameters
-    ----------
-    block
-        What it is.
-    bytes_per_cycle
-        Raw bytes that it takes or gives.
-    kge
-        Thousands of NAND gates, memories apart.
-    mhz
-        Clock of the slowest path.
-    note
-        What goes with these figures.
-    """
+class Peer(NamedTuple):
+    """A block of others, rebuilt from its public Verilog and mapped to the same cells with the recipe ``plain``: what
+    it is, raw bytes per cycle that it takes or gives, thousands of NAND gates without memories, the clock of its
+    slowest path in MHz, and what goes with these figures."""
 
     block: str
     bytes_per_cycle: float
     kge: float
     mhz: float
     note: str = ""
-
-
-@dataclass(frozen=True)
-class _Mapped:
-    """A core in cells: thousands of NAND gates, and the clock of the slowest path; 0 where it was not measured."""
-
-    kge: float = 0.0
-    mhz: float = 0.0
-
-    def cells(self, bytes_per_cycle: float) -> list[str]:
-        """kGE, MHz and bytes per cycle per kGE."""
-        return [fixed(self.kge or None, 1), fixed(self.mhz or None, 0),
-                fixed(bytes_per_cycle / self.kge, 2) if self.kge else ""]
 
 
 MEASURED = (
@@ -83,6 +59,19 @@ MEASURED = (
 0.4, from stream-ebpc by its authors."""
 
 
+
+def _per_kge(key: str) -> Callable[[Mapping[str, Any]], float | None]:
+    return lambda row: row[key] and row["bytes_per_cycle"] / row[key]
+
+
+_BLOCKS = [Column("block", "block"), Column("figures", "figures"), Column("bytes per cycle", "bytes_per_cycle", "g"),
+           Column("kGE", "kge", ".1f"), Column("MHz", "mhz", ".0f"),
+           Column("GB/s", lambda row: row["mhz"] and row["bytes_per_cycle"] * row["mhz"] / 1000, ".1f"),
+           Column("bytes per cycle per kGE", _per_kge("kge"), ".2f"), Column("`fast`: kGE", "built_kge", ".1f"),
+           Column("`fast`: MHz", "built_mhz", ".0f"),
+           Column("`fast`: bytes per cycle per kGE", _per_kge("built_kge"), ".2f"), Column("", "note", left=True)]
+
+
 def blocks_table(figures: Figures) -> Table:
     """Bytes per cycle, kGE and clock of the cores and of peers in the same cells.
 
@@ -94,29 +83,26 @@ def blocks_table(figures: Figures) -> Table:
     figures
         What ``cdma bench`` measured. Without a cell library, gates of the generic table and no clock.
     """
-    rows = [*_cores(figures), *(_row(peer.block, "measured", peer.bytes_per_cycle, _Mapped(peer.kge, peer.mhz),
-                                     _Mapped(), peer.note) for peer in MEASURED)]
-    return Table(["block", "figures", "bytes per cycle", "kGE", "MHz", "GB/s", "bytes per cycle per kGE",
-                     "`fast`: kGE", "`fast`: MHz", "`fast`: bytes per cycle per kGE", ""], rows, left=(0, 1, 10))
+    peers = [{"block": peer.block, "figures": "measured", "bytes_per_cycle": peer.bytes_per_cycle,
+              "kge": peer.kge, "mhz": peer.mhz, "built_kge": None, "built_mhz": None, "note": peer.note}
+             for peer in MEASURED]
+    return Table(_BLOCKS, [*_cores(figures), *peers])
 
 
 def paper_table(figures: Figures) -> Table:
     """The engine of the paper's size beside what the paper, and EBPC's, publish."""
-    paper = next(report for report in figures.engine_area if report.name == "cdma_paper_engine")
-    mm2, published = paper.mm2_28, paper.paper_mm2
-    first = {row.name: row.first_cycles for row in figures.latency
-             if row.name in ("cdma_paper_compressor", "cdma_paper_decompressor")}
-    lanes = paper.lanes
+    paper = next(report for report in figures["engine_area"] if report["name"] == "cdma_paper_engine")
+    mm2, published, lanes = paper["mm2_28"], paper["paper_mm2"], paper["lanes"]
+    first = {row["name"]: row["first_cycles"] for row in figures["latency"]}
     return Table(["", "this project", "the paper, published"], [
-        [f"compressors and decompressors of {lanes} lanes, 28 nm", f"{fixed(mm2.cores, 3)} mm2",
+        [f"compressors and decompressors of {lanes} lanes, 28 nm", f"{mm2['cores']:.3f} mm2",
          f"{published['cores']} mm2"],
-        [f"whole engine of {lanes} lanes with its buffers, 28 nm", f"{fixed(mm2.engine, 2)} mm2",
+        [f"whole engine of {lanes} lanes with its buffers, 28 nm", f"{mm2['engine']:.2f} mm2",
          f"{published['engine']} mm2"],
         ["cores of lines: first packed beat after a line's last raw beat",
          f"{first['cdma_paper_compressor']} cycles", "6 cycles"],
         ["cores of lines: first raw beat after its tag and data",
-         f"{first['cdma_paper_decompressor']} cycles", "2 cycles"]],
-        left=(0,))
+         f"{first['cdma_paper_decompressor']} cycles", "2 cycles"]])
 
 
 def exponents_table(figures: Figures) -> Table:
@@ -127,21 +113,20 @@ def exponents_table(figures: Figures) -> Table:
     figures
         What ``cdma bench`` measured. Without a cell library the table has no rows.
     """
-    clocks = {timing.preset: _mhz(timing.report) for timing in figures.block_timing}
-    areas = {area.preset: area.report for area in figures.block_area if area.report.target == "liberty"}
+    clocks = {row["preset"]: _mhz(row) for row in figures.get("block_timing", ())}
+    areas = {row["preset"]: row for row in figures.get("block_area", ()) if row["target"] == "liberty"}
     rows = []
-    for preset in _EXPONENT_CORES:
+    for preset, way in _EXPONENT_CORES.items():
         beat_bytes = load_block(preset).beat_bytes
-        dense = [row for row in figures.block_throughput if row.beat_bytes == beat_bytes and row.density == 1.0
-                 and row.coding in ("bfloat16", "float32")]
-        if preset not in areas or preset not in clocks or not dense:
-            continue
-        beats = min((row.compress_beats_per_cycle if preset == _EXPONENT_CORES[0] else row.decompress_beats_per_cycle)
-                    or 0.0 for row in dense)
-        rows.append([f"`{preset}`", fixed(beats * beat_bytes, 1), fixed(areas[preset].total.kge, 1),
-                     str(areas[preset].memory_bits), fixed(clocks[preset], 0),
-                     fixed(beats * beat_bytes * clocks[preset] / 1000, 1)])
-    return Table(["block core", "bytes per cycle", "kGE", "memory bits", "MHz", "GB/s"], rows, left=(0,))
+        dense = [row[way] or 0.0 for row in figures.get("block_throughput", ()) if row["beat_bytes"] == beat_bytes
+                 and row["density"] == 1.0 and row["coding"] in ("bfloat16", "float32")]
+        if preset in areas and preset in clocks and dense:
+            rows.append({"preset": f"`{preset}`", "rate": min(dense) * beat_bytes, "mhz": clocks[preset],
+                         "area": areas[preset]})
+    return Table([Column("block core", "preset"), Column("bytes per cycle", "rate", ".1f"),
+                  Column("kGE", "area.total.kge", ".1f"), Column("memory bits", "area.memory_bits"),
+                  Column("MHz", "mhz", ".0f"), Column("GB/s", lambda row: row["rate"] * row["mhz"] / 1000, ".1f")],
+                 rows)
 
 
 def codecs_table(figures: Figures) -> Table:
@@ -152,39 +137,33 @@ def codecs_table(figures: Figures) -> Table:
     figures
         What ``cdma bench`` measured. Without the golden model's benchmark, cells are empty.
     """
-    ratios = {(speed.codec, speed.coding, speed.activation, speed.density): speed.ratio
-              for speed in figures.golden.rows if speed.values == "bfloat16"} if figures.golden else {}
-    return Table(["coding", f"ReLU, density {_DENSITY}", "GELU, dense"],
-                 [[title, *(fixed(ratios.get((codec, coding, activation, density)), 2)
-                            for activation, density in (("ReLU", _DENSITY), ("GELU", 1.0)))]
-                  for title, codec, coding in _CODECS], left=(0,))
+    ratios = {(row["codec"], row["coding"], row["activation"], row["density"]): row["ratio"]
+              for row in figures.get("golden", {"rows": ()})["rows"] if row["values"] == "bfloat16"}
+    return Table([Column("coding", lambda row: row[0]), *(
+        Column(heading, lambda row, data=data: ratios.get((*row[1:], *data)), ".2f")
+        for heading, data in ((f"ReLU, density {_DENSITY}", ("ReLU", _DENSITY)), ("GELU, dense", ("GELU", 1.0))))],
+        _CODECS)
 
 
-def _row(block: str, source: str, bytes_per_cycle: float, plain: _Mapped, built: _Mapped, note: str) -> list[str]:
-    kge, mhz, per_kge = plain.cells(bytes_per_cycle)
-    gb_per_s = bytes_per_cycle * plain.mhz / 1000
-    return [block, source, f"{bytes_per_cycle:g}", kge, mhz, fixed(gb_per_s or None, 1), per_kge,
-            *built.cells(bytes_per_cycle), note]
-
-
-def _cores(figures: Figures) -> Iterator[list[str]]:
+def _cores(figures: Figures) -> Iterator[dict[str, Any]]:
     """The cores; of the element sizes the one that takes the most cycles."""
-    liberty = any(area.report.target == "liberty" for area in figures.area)
-    clocks = {timing.preset: _mhz(timing.report) for timing in figures.timing} if liberty else {}
-    plain = {timing.preset: _Mapped(timing.report.kge, _mhz(timing.report)) for timing in figures.timing_plain}
-    areas = {area.preset: area.report for area in figures.area
-             if area.report.target == ("liberty" if liberty else "generic")}
+    liberty = any(row["target"] == "liberty" for row in figures["area"])
+    clocks = {row["preset"]: _mhz(row) for row in figures.get("timing", ())} if liberty else {}
+    plain = {row["preset"]: row for row in figures.get("timing_plain", ())}
+    areas = {row["preset"]: row for row in figures["area"] if row["target"] == ("liberty" if liberty else "generic")}
     for preset in PEER_CORES:
         report = areas.get(preset)
-        rows = [row for row in figures.throughput if report and row.name == report.name and row.density == _DENSITY]
+        rows = [row for row in figures["throughput"] if report and row["name"] == report["name"]
+                and row["density"] == _DENSITY]
         if report and rows:
-            slowest = min(row.beats_per_cycle * row.beat_bytes for row in rows)
-            bits = ", ".join(str(row.element_bits) for row in rows)
-            yield _row(f"`{preset}`, {rows[0].beat_bytes} B", "this project", round(slowest, 2),
-                       plain.get(preset, _Mapped()), _Mapped(report.total.kge or 0.0, clocks.get(preset, 0.0)),
-                       f"elements of {bits} bits")
+            slowest = min(row["beats_per_cycle"] * row["beat_bytes"] for row in rows)
+            bits = ", ".join(str(row["element_bits"]) for row in rows)
+            yield {"block": f"`{preset}`, {rows[0]['beat_bytes']} B", "figures": "this project",
+                   "bytes_per_cycle": round(slowest, 2), "kge": plain.get(preset, {}).get("kge"),
+                   "mhz": _mhz(plain[preset]) if preset in plain else None, "built_kge": report["total"]["kge"],
+                   "built_mhz": clocks.get(preset), "note": f"elements of {bits} bits"}
 
 
-def _mhz(report: TimingReport) -> float:
+def _mhz(row: Mapping[str, Any]) -> float:
     """The clock of the slowest path, from and to ports too."""
-    return min(path.mhz for path in report.paths)
+    return min(path["mhz"] for path in row["paths"])

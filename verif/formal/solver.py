@@ -64,7 +64,7 @@ techmap
 opt -fast
 aigmap
 opt_clean
-write_aiger -zinit -no-startoffset -symbols {circuit}
+write_aiger -ascii -zinit -no-startoffset -symbols {circuit}
 """
 
 _WITHOUT_REGISTERS = "select -assert-none t:$*dff* t:$*dlatch* t:$mem*\n"

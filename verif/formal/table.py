@@ -23,10 +23,8 @@ from cdma.verif.formal.proofs import (
     packed,
     page_lists,
     progress,
-    progress_of_cores,
     raw_blocks,
     resets,
-    resets_of_cores,
     routing,
     shifting,
     slicing,
@@ -41,8 +39,8 @@ _ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing, crc)
 PROOFS: tuple[Proof, ...] = (
     *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
     *packed.PROOFS, *raw_blocks.PROOFS, *exponents.PROOFS, *groups.PROOFS, *shifting.PROOFS, *framing.PROOFS,
-    *merging.PROOFS, *slicing.PROOFS, *resets.PROOFS, *resets_of_cores.PROOFS, *progress.PROOFS,
-    *progress_of_cores.PROOFS, *page_lists.PROOFS, *coalescing.PROOFS)
+    *merging.PROOFS, *slicing.PROOFS, *resets.PROOFS, *progress.PROOFS,
+    *page_lists.PROOFS, *coalescing.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
@@ -40,9 +40,9 @@ _RATIOS = (0.2, 0.37, 0.71, 1.0, 1.37, 2.9)
 """Frequencies of a link's own clock, relative to that of the engine."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class SoakReport:
-    """What came of a soak, or of several.
+    """What came of a soak.
 
     Parameters
     ----------
@@ -66,17 +66,17 @@ class SoakReport:
         A sentence for each.
     """
 
-    minutes: float
-    processor_minutes: float
-    configurations: int
-    cases: int
-    benches: dict[str, int]
-    cycles: int
-    streams_golden: int
-    streams_rtl: int
-    pairs: tuple[str, ...]
-    seeds: tuple[str, ...]
-    failures: tuple[str, ...]
+    minutes: float = 0.0
+    processor_minutes: float = 0.0
+    configurations: int = 0
+    cases: int = 0
+    benches: dict[str, int] = field(default_factory=dict)
+    cycles: int = 0
+    streams_golden: int = 0
+    streams_rtl: int = 0
+    pairs: Sequence[str] = ()
+    seeds: Sequence[str] = ()
+    failures: list[str] = field(default_factory=list)
 
     @derived
     def pairs_of_all(self) -> int:
@@ -117,9 +117,12 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
     """
     _check(config, benches)
     rng = np.random.default_rng([seed, *shard])
-    began = time.monotonic()
-    state = _State(report, build_dir)
+    began, processor_s = time.monotonic(), _processor_s()
+    found = SoakReport(seeds=(f"{seed} {shard[0]}/{shard[1]}",))
     known: set[Pair] = set()
+    ran: dict[str, EngineConfig] = {}
+    if report is not None:
+        report.mkdir(parents=True, exist_ok=True)
 
     def left() -> float:
         return began + 60 * minutes - time.monotonic()
@@ -133,28 +136,42 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
             if not usable:
                 continue  # its pairs must not count, because nothing of it would run
             known |= pairs(engine)
-            state.stream_check(_GOLDEN, int(rng.integers(1 << 31)), lambda: left() <= 0)
+            seed_of_streams = int(rng.integers(1 << 31))
+            judged, failures = check_streams(_GOLDEN, seed_of_streams, until=lambda: left() <= 0)
+            found.streams_golden += judged
+            found.failures += failures
+            _log(report, {"streams": judged, "seed": seed_of_streams, "failures": failures})
             end = time.monotonic() + min(_CONFIG_S, left())
             for case in _cases(engine, usable, rng):
                 if progress is not None:
                     progress(f"{engine.name}: {case.bench}", round(60 * minutes - left()), round(60 * minutes))
-                state.case(case)
+                result = _run(case, build_dir)
+                ran[engine.name] = engine
+                found.cases += 1
+                found.cycles += result.cycles
+                found.streams_rtl += int(result.report.get("streams", 0)) if case.bench == "malicious" else 0
+                found.benches[case.bench] = found.benches.get(case.bench, 0) + 1
+                _log(report, {"config": engine.as_dict(), "bench": case.bench, "seed": case.seed, "share": case.share,
+                              "job": case.job, "seconds": round(result.seconds, 2), "cycles": result.cycles,
+                              "passed": result.passed})
+                if not result.passed:
+                    found.failures.append(_failure(case, result, build_dir, report))
                 if time.monotonic() >= end:
                     break
-    return state.totals((time.monotonic() - began) / 60, f"{seed} {shard[0]}/{shard[1]}")
+    found.minutes = round((time.monotonic() - began) / 60, 2)
+    found.processor_minutes = round((_processor_s() - processor_s) / 60, 2)
+    found.configurations, found.benches = len(ran), dict(sorted(found.benches.items()))
+    found.pairs = sorted({" & ".join(pair) for engine in ran.values() for pair in pairs(engine)})
+    return found
 
 
 def streams_only(number: int, seed: int, *, progress: Callable[[str, int, int], None] | None = None) -> SoakReport:
     """Judge so many malformed streams with the model and the plain reference, and simulate nothing."""
     began = time.monotonic()
-    found = check_streams(number, seed, progress and (lambda done: progress("malformed streams", done, number)))
+    judged, failures = check_streams(number, seed, progress and (
+        lambda done: progress("malformed streams", done, number)))
     minutes = round((time.monotonic() - began) / 60, 2)
-    return SoakReport(minutes, minutes, 0, 0, {}, 0, found.streams, 0, (), (f"{seed} streams",), found.failures)
-
-
-def _pair(text: str) -> Pair:
-    one, _, other = text.partition(" & ")
-    return one, other
+    return SoakReport(minutes, minutes, streams_golden=judged, seeds=(f"{seed} streams",), failures=failures)
 
 
 def _usable(config: EngineConfig, benches: Sequence[str]) -> list[Step]:
@@ -190,67 +207,28 @@ def _case(config: EngineConfig, step: Step, rng: np.random.Generator) -> Case:
     return Case(config, step.bench.rpartition(".")[2], int(rng.integers(1, 1 << 31)), min(1.0, share), job)
 
 
-class _State:
-    """What has been counted so far."""
+def _run(case: Case, build_dir: Path) -> CaseResult:
+    try:
+        return run_case(case, build_dir)
+    except runner.BuildError as error:
+        return CaseResult((), str(error), {}, 0.0)
 
-    def __init__(self, report: Path | None, build_dir: Path) -> None:
-        self._pairs: set[str] = set()
-        self._configurations: set[str] = set()
-        self._cases = self._cycles = self._golden = self._rtl = 0
-        self._benches: dict[str, int] = {}
-        self._failures: list[str] = []
-        self._before = _processor_s()
-        self._report = report
-        self._build_dir = build_dir
-        if report is not None:
-            report.mkdir(parents=True, exist_ok=True)
 
-    def stream_check(self, count: int, seed: int, until: Callable[[], bool]) -> None:
-        found = check_streams(count, seed, until=until)
-        self._golden += found.streams
-        self._failures += found.failures
-        self._log({"streams": found.streams, "seed": seed, "failures": list(found.failures)})
+def _failure(case: Case, result: CaseResult, build_dir: Path, report: Path | None) -> str:
+    """Make a failing case smaller and write it to a file; returns a sentence about it."""
+    smallest, said = shrink(case, result, lambda smaller: _run(smaller, build_dir))
+    where = ""
+    if report is not None:
+        file = report / f"failure-{case.bench}-{case.seed}.json"
+        write_case(smallest, said.said, file)
+        where = f"; replay: cdma soak --replay {file}"
+    return f"{case.bench}, seed {case.seed}: {said.said.splitlines()[-1]}{where}"
 
-    def case(self, case: Case) -> None:
-        result = self._run(case)
-        self._pairs |= {" & ".join(pair) for pair in pairs(case.config)}
-        self._configurations.add(case.config.name)
-        self._cases += 1
-        self._cycles += result.cycles
-        self._rtl += int(result.report.get("streams", 0)) if case.bench == "malicious" else 0
-        self._benches[case.bench] = self._benches.get(case.bench, 0) + 1
-        self._log({"config": case.config.as_dict(), "bench": case.bench,
-                   "seed": case.seed, "share": case.share, "job": case.job, "seconds": round(result.seconds, 2),
-                   "cycles": result.cycles, "passed": result.passed})
-        if not result.passed:
-            self._failed(case, result)
 
-    def _run(self, case: Case) -> CaseResult:
-        try:
-            return run_case(case, self._build_dir)
-        except runner.BuildError as error:
-            return CaseResult((), str(error), {}, 0.0)
-
-    def _failed(self, case: Case, result: CaseResult) -> None:
-        smallest, said = shrink(case, result, self._run)
-        text, where = said.said, ""
-        if self._report is not None:
-            file = self._report / f"failure-{case.bench}-{case.seed}.json"
-            write_case(smallest, text, file)
-            where = f"; replay: cdma soak --replay {file}"
-        self._failures.append(f"{case.bench}, seed {case.seed}: {text.splitlines()[-1]}{where}")
-
-    def _log(self, line: dict[str, Any]) -> None:
-        if self._report is not None:
-            with (self._report / "log.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(to_json(line)) + "\n")
-
-    def totals(self, minutes: float, seed: str) -> SoakReport:
-        used = round((_processor_s() - self._before) / 60, 2)
-        benches = dict(sorted(self._benches.items()))
-        return SoakReport(round(minutes, 2), used, len(self._configurations), self._cases, benches, self._cycles,
-                          self._golden, self._rtl, tuple(sorted(self._pairs)), (seed,),
-                          tuple(self._failures))
+def _log(report: Path | None, line: dict[str, Any]) -> None:
+    if report is not None:
+        with (report / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(to_json(line)) + "\n")
 
 
 def _processor_s() -> float:

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import mean, stdev
+from typing import Any
 
 from cdma.workload.capturing.digits import EPOCHS, train
-from cdma.workload.capturing.training import Training
 
-__all__ = ["Accuracy", "accuracies"]
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """The runs with a format; None stands for activations without rounding."""
-
-    narrow: str | None
-    runs: tuple[Training, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean share of the test images that were classified correctly."""
-        return mean(run.accuracy for run in self.runs)
-
-    @property
-    def spread(self) -> float | None:
-        """Standard deviation of that share over the seeds; None for one seed."""
-        return stdev(run.accuracy for run in self.runs) if len(self.runs) > 1 else None
-
-    @property
-    def loss(self) -> float:
-        """Mean training loss of the last epoch."""
-        return mean(run.losses[-1] for run in self.runs)
+__all__ = ["accuracies"]
 
 
 def accuracies(formats: Sequence[str | None], seeds: int,
-               progress: Callable[[str, int, int], None] | None = None) -> list[Accuracy]:
+               progress: Callable[[str, int, int], None] | None = None) -> list[dict[str, Any]]:
     """Train with every format and with the seeds from 0 on.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        Of each format, where None stands for activations without rounding, the mean share of the test images that were
+        classified correctly, its standard deviation over the seeds (None for one seed), the mean training loss of the
+        last epoch, and the runs.
 
     Raises
     ------
@@ -58,5 +41,7 @@ def accuracies(formats: Sequence[str | None], seeds: int,
 
             runs.append(train(name, seed, progress=step))
             done += EPOCHS
-        found.append(Accuracy(name, tuple(runs)))
+        right = [run.accuracy for run in runs]
+        found.append({"narrow": name, "accuracy": mean(right), "spread": stdev(right) if seeds > 1 else None,
+                      "loss": mean(run.losses[-1] for run in runs), "runs": runs})
     return found

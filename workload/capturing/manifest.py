@@ -170,7 +170,7 @@ class Manifest:
         """The steps that are written so far."""
         return self._content.files
 
-    def add(self, name: str, write: Callable[[BinaryIO], None], step: int, epoch: int | None,
+    def add(self, name: str, write: Callable[[BinaryIO], object], step: int, epoch: int | None,
             entries: Mapping[str, Entry], saved_bytes: int, written_bytes: int) -> None:
         """Write the file of a step, and the manifest with it.
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
-from cdma.workload.capturing.files import writer
+import numpy as np
+
 from cdma.workload.capturing.manifest import Manifest
 from cdma.workload.capturing.profiling import STEPS, WARM_UP, Profiler, device_of, layer_names
 from cdma.workload.capturing.settings import CaptureError, Settings, prefix
 from cdma.workload.capturing.step import Step
-from cdma.workload.capturing.storage import storage_of
+from cdma.workload.capturing.storage import storage_of, type_of
 from cdma.workload.capturing.table import table, timed
 from cdma.workload.extra import package
 from cdma.workload.networks.captured import Table
@@ -108,7 +110,7 @@ class Recorder:
         if not now.arrays:
             self.manifest.note("some steps have no array in the dump: none of theirs was both chosen and large enough")
             return
-        suffix, write = writer({f"{prefix(step)}/{name}": tensor for name, (tensor, _) in now.arrays.items()},
+        suffix, write = _writer({f"{prefix(step)}/{name}": tensor for name, (tensor, _) in now.arrays.items()},
                                self._settings.form)
         entries = {f"{prefix(step)}/{name}": entry for name, (_, entry) in now.arrays.items()}
         if self._save(partial(self.manifest.add, prefix(step) + suffix, write, step, self.epoch, entries,
@@ -151,3 +153,33 @@ class Recorder:
         if self._now is not None:
             self._now.close()
             self._now = None
+
+
+def _writer(arrays: Mapping[str, Any], form: str | None) -> tuple[str, Callable[[BinaryIO], object]]:
+    """Choose the form of a step's file.
+
+    Parameters
+    ----------
+    arrays
+        Contiguous tensors in the host's memory, by name.
+    form
+        ``npz``, ``safetensors``, or None for .npz if it can hold the values, and .safetensors otherwise.
+
+    Returns
+    -------
+    tuple[str, Callable[[BinaryIO], object]]
+        The suffix of the file, and a function that writes its content.
+
+    Raises
+    ------
+    CaptureError
+        If .npz cannot hold the values.
+    """
+    strange = sorted({type_of(tensor) for tensor in arrays.values() if not hasattr(np, type_of(tensor))})
+    if form == "npz" and strange:
+        raise CaptureError(f"the model has {', '.join(strange)} values, which .npz cannot hold bit for bit: choose "
+                           "safetensors as the form")
+    if form == "safetensors" or strange:
+        content = package("safetensors.torch", "torch").save
+        return ".safetensors", lambda file: file.write(content(dict(arrays)))
+    return ".npz", lambda file: np.savez(file, **{name: tensor.numpy() for name, tensor in arrays.items()})

@@ -18,7 +18,7 @@ from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.coding import Coding, coding_name
 from cdma.golden.codec.smallest import SIZED
 from cdma.golden.results import HIDDEN, INLINED, derived
-from cdma.workload.characterise import deflate, rle
+from cdma.workload.characterise.baselines import rle_bytes, zlib_bytes
 from cdma.workload.characterise.density import Density, measure
 from cdma.workload.characterise.entropy import bound_bytes
 from cdma.workload.characterise.exponents import Exponents, measure_exponents
@@ -287,7 +287,7 @@ def _coded(values: np.ndarray, layout: str, form: str, narrowed: bool) -> Coded:
     # All are tried on all values, without a sample: zlib takes many times as long.
     streams = {coding: int(blocks.compress(bits if values.nbytes % coding.element_bytes else values, coding).size)
                for coding in SIZED}
-    packed |= {"rle": rle.packed_bytes(values, own), "zlib": deflate.packed_bytes(values),
+    packed |= {"rle": rle_bytes(values, own), "zlib": zlib_bytes(values),
                "blocks": int(blocks.compress(values, Coding(own)).size),
                "tags_first": min(streams[coding] for coding in SIZED if coding.tags_first),
                "exponents": min(streams.values())}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cdma.golden.codec.buffers import as_bytes, check_element_bytes, check_raw_bytes
-from cdma.golden.results import HIDDEN, derived
+from cdma.golden.results import HIDDEN, INLINED, derived
 from cdma.workload.dumps import own_element_bytes
 
 __all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs", "strewn"]
@@ -66,24 +66,39 @@ def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class ZeroRuns:
     """How many runs of zeros there are of each length: ``counts[k]`` runs of ``lengths[k]`` zeros, rising."""
 
-    lengths: tuple[int, ...] = ()
-    counts: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = field(default=(), metadata=HIDDEN)
+    counts: tuple[int, ...] = field(default=(), metadata=HIDDEN)
 
-    @property
-    def number(self) -> int:
+    @derived
+    def zero_runs(self) -> int:
         """Runs in all."""
         return sum(self.counts)
 
-    @property
-    def mean(self) -> float | None:
+    @derived
+    def zero_run_mean(self) -> float | None:
         """Mean length, None without a run."""
         zeros = sum(length * count for length, count in zip(self.lengths, self.counts, strict=True))
-        return zeros / self.number if self.number else None
+        return zeros / self.zero_runs if self.zero_runs else None
 
-    @property
-    def longest(self) -> int:
+    @derived
+    def zero_run_longest(self) -> int:
         """Longest run, 0 without one."""
         return self.lengths[-1] if self.lengths else 0
+
+    @derived
+    def zero_run_p50(self) -> int | None:
+        """The length that half of the runs do not exceed."""
+        return self.percentile(50)
+
+    @derived
+    def zero_run_p90(self) -> int | None:
+        """The length that nine in ten do not exceed."""
+        return self.percentile(90)
+
+    @derived
+    def zero_run_p99(self) -> int | None:
+        """The length that 99 in a hundred do not exceed."""
+        return self.percentile(99)
 
     def percentile(self, percent: float) -> int | None:
         """The shortest length that at least so many percent of the runs do not exceed; None without a run.
@@ -99,9 +114,10 @@ class ZeroRuns:
             return None
         reached = np.cumsum(self.counts)
         # Products are compared, because a quotient that is rounded up would skip the correct length.
-        return self.lengths[int(np.argmax(reached * 100 >= percent * self.number))]
+        return self.lengths[int(np.argmax(reached * 100 >= percent * self.zero_runs))]
 
-    def by_powers(self) -> list[dict[str, int]]:
+    @derived
+    def zero_runs_by_length(self) -> list[dict[str, int]]:
         """The runs in classes of lengths: 1, 2 to 3, 4 to 7 and so on, up to that of the longest.
 
         Returns
@@ -110,7 +126,7 @@ class ZeroRuns:
             Of each class its shortest and longest length, ``from`` and ``to``, its ``runs``, and the ``zeros`` in them.
         """
         found = [{"from": 1 << power, "to": (2 << power) - 1, "runs": 0, "zeros": 0}
-                 for power in range(self.longest.bit_length())]
+                 for power in range(self.zero_run_longest.bit_length())]
         for length, count in zip(self.lengths, self.counts, strict=True):
             entry = found[length.bit_length() - 1]
             entry["runs"] += count
@@ -134,16 +150,16 @@ class Spread:
     array were drawn on its own: d (1 - d) / elements of a block, for each comparison.
     """
 
-    comparisons: int = 0
-    deviations: float = 0.0
-    independent: float = 0.0
+    comparisons: int = field(default=0, metadata=HIDDEN)
+    deviations: float = field(default=0.0, metadata=HIDDEN)
+    independent: float = field(default=0.0, metadata=HIDDEN)
 
-    @property
-    def variance(self) -> float | None:
+    @derived
+    def block_density_variance(self) -> float | None:
         """Variance of the density across blocks; None where no array has two."""
         return self.deviations / self.comparisons if self.comparisons else None
 
-    @property
+    @derived
     def clustering(self) -> float | None:
         """The variance divided by that of independent zeros: about 1 for zeros at random places, more for clusters.
 
@@ -162,58 +178,13 @@ class Density:
 
     elements: int = 0
     nonzero: int = 0
-    runs: ZeroRuns = field(default=ZeroRuns(), metadata=HIDDEN)
-    spread: Spread = field(default=Spread(), metadata=HIDDEN)
+    runs: ZeroRuns = field(default=ZeroRuns(), metadata=INLINED)
+    spread: Spread = field(default=Spread(), metadata=INLINED)
 
     @derived
     def density(self) -> float | None:
         """Share of elements that are not zero; None without elements."""
         return self.nonzero / self.elements if self.elements else None
-
-    @derived
-    def zero_runs(self) -> int:
-        """Runs of zeros in all."""
-        return self.runs.number
-
-    @derived
-    def zero_run_mean(self) -> float | None:
-        """Mean length of the runs."""
-        return self.runs.mean
-
-    @derived
-    def zero_run_p50(self) -> int | None:
-        """The length that half of the runs do not exceed."""
-        return self.runs.percentile(50)
-
-    @derived
-    def zero_run_p90(self) -> int | None:
-        """The length that nine in ten do not exceed."""
-        return self.runs.percentile(90)
-
-    @derived
-    def zero_run_p99(self) -> int | None:
-        """The length that 99 in a hundred do not exceed."""
-        return self.runs.percentile(99)
-
-    @derived
-    def zero_run_longest(self) -> int:
-        """Longest run, 0 without one."""
-        return self.runs.longest
-
-    @derived
-    def zero_runs_by_length(self) -> list[dict[str, int]]:
-        """The runs in classes of lengths, see :meth:`ZeroRuns.by_powers`."""
-        return self.runs.by_powers()
-
-    @derived
-    def block_density_variance(self) -> float | None:
-        """Variance of the density across blocks."""
-        return self.spread.variance
-
-    @derived
-    def clustering(self) -> float | None:
-        """See :attr:`Spread.clustering`."""
-        return self.spread.clustering
 
     def __add__(self, other: Density) -> Density:
         return Density(self.elements + other.elements, self.nonzero + other.nonzero, self.runs + other.runs,

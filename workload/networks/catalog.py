@@ -10,26 +10,15 @@ from typing import Any
 
 from cdma.workload.dumps.types import element_type, type_name
 from cdma.workload.json_file import read_json
-from cdma.workload.networks.alexnet import alexnet
+from cdma.workload.networks import models
 from cdma.workload.networks.decoder import DecoderBuilder
-from cdma.workload.networks.googlenet import googlenet
-from cdma.workload.networks.gpt2 import gpt2, gpt2_xl
 from cdma.workload.networks.layers import Network
-from cdma.workload.networks.llama import llama, moe, relu2
-from cdma.workload.networks.nin import nin
-from cdma.workload.networks.overfeat import overfeat
-from cdma.workload.networks.resnet50 import resnet50
-from cdma.workload.networks.squeezenet import squeezenet
-from cdma.workload.networks.transformer import transformer
-from cdma.workload.networks.vgg16 import vgg16
-from cdma.workload.networks.vit import vit
 
 __all__ = ["NETWORKS", "PAPER", "TODAY", "load_network"]
 
-NETWORKS: dict[str, Callable[..., Network]] = {
-    "alexnet": alexnet, "overfeat": overfeat, "nin": nin, "vgg16": vgg16, "squeezenet": squeezenet,
-    "googlenet": googlenet, "resnet50": resnet50, "transformer": transformer, "gpt2": gpt2, "gpt2-xl": gpt2_xl,
-    "llama": llama, "vit": vit, "relu2": relu2, "moe": moe}
+NETWORKS: dict[str, Callable[..., Network]] = {name: getattr(models, name.replace("-", "_")) for name in (
+    "alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet", "resnet50", "transformer", "gpt2", "gpt2-xl",
+    "llama", "vit", "relu2", "moe")}
 """The function that builds each network; all take ``batch``, and decoders ``positions``."""
 PAPER = ("alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet")
 """The six networks of Rhu et al."""

@@ -11,8 +11,9 @@ first. Lossy treatments must be allowed, and one that turns a finite value into 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,30 @@ class Plan:
     planned: Totals
     always: Totals
     never: Totals
+
+    def summary(self, clock_mhz: float) -> dict[str, Any]:
+        """Tensors and totals as JSON has them, with times in microseconds at a clock of the engine: of each tensor the
+        treatment, its time that computing does not hide, and all options; totals by rule."""
+        raw = sum(choice.tensor.raw_bytes for choice in self.choices)
+        rules = {"plan": self.planned, "always": self.always, "never": self.never}
+        return {"tensors": [_row(choice, clock_mhz) for choice in self.choices], "raw_bytes": raw, "totals": {
+            rule: {"packed_bytes": total.packed_bytes, "ratio": raw / total.packed_bytes,
+                   "transfer_us": total.transfer * 1e6, "exposed_us": total.exposed * 1e6}
+            for rule, total in rules.items()}}
+
+
+def _row(choice: Choice, clock_mhz: float) -> dict[str, Any]:
+    tensor = choice.tensor
+
+    def option(one: Option) -> dict[str, Any]:
+        return {"treatment": one.how.name, "lossy": one.how.lossy, **asdict(one.how), "packed_bytes": one.packed_bytes,
+                "ratio": tensor.raw_bytes / one.packed_bytes, "raw_blocks": one.raw_blocks, "nonzero": one.nonzero,
+                "offload_us": one.offload_cycles / clock_mhz, "prefetch_us": one.prefetch_cycles / clock_mhz,
+                "error": one.error, "rounding": one.rounding}
+
+    return {"name": tensor.name, "arrays": [each.tensor.name for each in choice.alone], "raw_bytes": tensor.raw_bytes,
+            "density": tensor.density, **option(choice.chosen), "exposed_us": choice.exposed * 1e6,
+            "options": list(map(option, tensor.options))}
 
 
 def always(options: Sequence[Option]) -> Option:

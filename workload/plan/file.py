@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
-from typing import Any
 
 from cdma.golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
-from cdma.golden.results import INLINED, to_json
+from cdma.golden.results import INLINED, from_json, to_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.config.files import write_file
 from cdma.workload.json_file import read_json
@@ -134,74 +134,38 @@ def load_plan(path: str | Path) -> PlanFile:
         raise ValueError(f"{path} is a plan of version {content.get('version')!r}, this program reads version "
                          f"{VERSION}: make it again with cdma plan")
     try:
-        engine = EngineConfig(**_object(content, "engine"))
-        tensors = {name: _entry(name, entry, engine) for name, entry in _object(content, "tensors").items()}
-        return PlanFile(str(content.get("source", "")), engine, _number(content, "clock_mhz", True),
-                        _number(content, "link_gb_per_s", True), _whole(content, "latency"), tensors)
+        plan = from_json(PlanFile, {key: value for key, value in content.items() if key not in ("kind", "version")})
+        for key in ("clock_mhz", "link_gb_per_s"):
+            if not 0 < getattr(plan, key) < inf:
+                raise ValueError(f"{key} must be a number above 0, not {getattr(plan, key)!r}")
+        if plan.latency < 0:
+            raise ValueError(f"latency must be a whole number of 0 or more, not {plan.latency}")
+        for name, entry in plan.tensors.items():
+            _check(f"tensor {name}", entry)
+            check_built(plan.engine, name, entry.how.name, entry.how.coding)
+            if entry.how.narrow:
+                check_narrowing(plan.engine)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path} is not a valid plan: {error}") from error
+    return plan
 
 
-def _entry(name: str, content: Any, engine: EngineConfig) -> Entry:
-    if not isinstance(content, dict):
-        raise ValueError(f"tensor {name} must be an object, not {content!r}")
+def _check(tensor: str, entry: Entry) -> None:
+    """Raise ValueError if the values of an entry are not allowed, or do not suit each other."""
+    how, numbers = entry.how, asdict(entry.predicted) | {"raw_bytes": entry.raw_bytes}
+    for key, value in numbers.items():
+        if not 0 <= value < inf:
+            raise ValueError(f"{tensor}: {key} must be a number of 0 or more, not {value!r}")
     try:
-        how = Treatment(_coding(content), _flag(content, "fallback"), _flag(content, "leave_raw"),
-                        _whole(content, "narrow"))
-        predicted = _object(content, "predicted")
-        entry = Entry(_whole(content, "raw_bytes"), how.name, how, Predicted(
-            _whole(predicted, "packed_bytes"), _whole(predicted, "offload_cycles"),
-            _whole(predicted, "prefetch_cycles"), _number(predicted, "exposed_us")))
+        coding = coding_of(how.coding)
     except ValueError as error:
-        raise ValueError(f"tensor {name}: {error}") from error
-    check_built(engine, name, how.name, how.coding)
-    if entry.raw_bytes % how.element_bytes:
-        raise ValueError(f"tensor {name}: {entry.raw_bytes} bytes are no whole number of the elements of {how.coding}")
+        raise ValueError(f"{tensor}: {error}") from error
+    if entry.raw_bytes % coding.element_bytes:
+        raise ValueError(f"{tensor}: {entry.raw_bytes} bytes are no whole number of the elements of {how.coding}")
     if how.narrow not in set(Narrowing):
-        raise ValueError(f"tensor {name}: narrow must be 0, 1 or 2, not {how.narrow}")
-    if how.narrow:
-        check_narrowing(engine)
-        if coding_of(how.coding) not in NARROWED_CODINGS[how.narrow] or entry.raw_bytes % WIDE_BYTES:
-            raise ValueError(f"tensor {name}: what is rounded is float32; bfloat16 is coded as zvc16 or bfloat16, "
-                             f"float16 as zvc16, not as {how.coding}")
+        raise ValueError(f"{tensor}: narrow must be 0, 1 or 2, not {how.narrow}")
+    if how.narrow and (coding not in NARROWED_CODINGS[how.narrow] or entry.raw_bytes % WIDE_BYTES):
+        raise ValueError(f"{tensor}: what is rounded is float32; bfloat16 is coded as zvc16 or bfloat16, float16 as "
+                         f"zvc16, not as {how.coding}")
     if how.leave_raw and not how.fallback:
-        raise ValueError(f"tensor {name}: leave_raw needs fallback")
-    return entry
-
-
-def _coding(content: Mapping[str, Any]) -> str:
-    """The name of a coding."""
-    value = content.get("coding")
-    if not isinstance(value, str):
-        raise ValueError(f"coding must be a name, not {value!r}")
-    coding_of(value)
-    return value
-
-
-def _object(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = content.get(key)
-    if not isinstance(value, dict):
-        raise ValueError(f"{key} must be an object, not {value!r}")
-    return value
-
-
-def _number(content: Mapping[str, Any], key: str, positive: bool = False) -> float:
-    value = content.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf") or \
-            (positive and not value):
-        raise ValueError(f"{key} must be a number {'above 0' if positive else 'of 0 or more'}, not {value!r}")
-    return value
-
-
-def _whole(content: Mapping[str, Any], key: str) -> int:
-    value = content.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{key} must be a whole number of 0 or more, not {value!r}")
-    return value
-
-
-def _flag(content: Mapping[str, Any], key: str) -> bool:
-    value = content.get(key)
-    if not isinstance(value, bool):
-        raise ValueError(f"{key} must be true or false, not {value!r}")
-    return value
+        raise ValueError(f"{tensor}: leave_raw needs fallback")

@@ -57,49 +57,6 @@ class Track:
         return Counts(**{name: float(values[iteration]) for name, values in self.counts[number].items()})
 
 
-@dataclass(frozen=True)
-class RuleSummary:
-    """Summary of a rule: see :class:`Row`, times in microseconds."""
-
-    rule: str
-    exposed_us: float
-    link_bytes: int
-    lossy: float
-    switches: int
-    trials: int
-    trial_cost_us: float
-
-
-@dataclass(frozen=True)
-class Run:
-    """A treatment, and the first and last of consecutive iterations with it."""
-
-    treatment: str
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
-class TrackSummary:
-    """Summary of a tensor: its first and last density, and the controller's treatments."""
-
-    name: str
-    raw_bytes: int
-    first_density: float
-    last_density: float
-    options: tuple[str, ...]
-    runs: tuple[Run, ...]
-
-
-@dataclass(frozen=True)
-class ReplaySummary:
-    """Summary of a training run."""
-
-    iterations: int
-    rows: tuple[RuleSummary, ...]
-    tensors: tuple[TrackSummary, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Row:
     """All tensors under one rule.
@@ -131,11 +88,6 @@ class Row:
     trials: int = 0
     trial_cost: float = 0.0
 
-    def summary(self) -> RuleSummary:
-        """The summary of the row."""
-        return RuleSummary(self.name, float(self.exposed.sum()) * 1e6, round(self.link_bytes), self.lossy,
-                           self.switches, self.trials, self.trial_cost * 1e6)
-
 
 @dataclass(frozen=True, eq=False)
 class Replay:
@@ -149,12 +101,16 @@ class Replay:
         """The controller's row."""
         return next(row for row in self.rows if row.name == "tuned")
 
-    def summary(self) -> ReplaySummary:
-        """All rows, and for each tensor its density and the controller's treatments."""
-        return ReplaySummary(int(self.tuned.exposed.size), tuple(row.summary() for row in self.rows), tuple(
-            TrackSummary(track.name, track.raw_bytes, float(track.density[0]), float(track.density[-1]),
-                         tuple(how.name for how in track.options), _runs(track, self.tuned.chosen[track.name]))
-            for track in self.tracks))
+    def summary(self) -> dict[str, Any]:
+        """All rows as JSON has them, and for each tensor its density and the controller's treatments; times are in
+        microseconds."""
+        return {"iterations": int(self.tuned.exposed.size), "rows": [
+            {"rule": row.name, "exposed_us": float(row.exposed.sum()) * 1e6, "link_bytes": round(row.link_bytes),
+             "lossy": row.lossy, "switches": row.switches, "trials": row.trials, "trial_cost_us": row.trial_cost * 1e6}
+            for row in self.rows], "tensors": [
+            {"name": track.name, "raw_bytes": track.raw_bytes, "first_density": float(track.density[0]),
+             "last_density": float(track.density[-1]), "options": [how.name for how in track.options],
+             "runs": _runs(track, self.tuned.chosen[track.name])} for track in self.tracks]}
 
 
 def tracks(tensors: Iterable[Tensor], iterations: int) -> list[Track]:
@@ -286,6 +242,8 @@ def _first_least(costs: NDArray[np.float64]) -> int:
     return int(np.flatnonzero(costs <= costs.min() * (1 + EQUAL))[0])
 
 
-def _runs(track: Track, chosen: NDArray[np.int64]) -> tuple[Run, ...]:
+def _runs(track: Track, chosen: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """The treatments, each with the first and last of consecutive iterations with it."""
     edges = [0, *(np.flatnonzero(np.diff(chosen)) + 1).tolist(), chosen.size]
-    return tuple(Run(track.options[chosen[first]].name, first, end - 1) for first, end in pairwise(edges))
+    return [{"treatment": track.options[chosen[first]].name, "first": first, "last": end - 1}
+            for first, end in pairwise(edges)]

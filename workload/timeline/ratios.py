@@ -20,7 +20,7 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.smallest import smallest
 from cdma.golden.results import INLINED
-from cdma.workload.characterise import deflate, rle
+from cdma.workload.characterise.baselines import rle_bytes, zlib_bytes
 from cdma.workload.data import DIGITS, shipped
 from cdma.workload.dumps import entries, load, own_element_bytes
 from cdma.workload.dumps.types import element_type
@@ -39,8 +39,8 @@ _TRAINED = "p100/"  # arrays of the end of training
 ALGORITHMS: dict[str, Callable[[np.ndarray], int]] = {
     "zvc": lambda array: blocks.compress(array, Coding(0x10 | own_element_bytes(array))).size,
     "exponents": lambda array: blocks.compress(array, smallest(array)).size,
-    "rle": lambda array: rle.packed_bytes(array, own_element_bytes(array)),
-    "zlib": deflate.packed_bytes,
+    "rle": lambda array: rle_bytes(array, own_element_bytes(array)),
+    "zlib": zlib_bytes,
 }
 """Packed bytes of an array: the block streams that the engine writes, and two baselines. ``exponents`` is the
 coding of the engine that makes the array smallest."""

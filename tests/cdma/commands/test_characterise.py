@@ -12,8 +12,8 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.coding import Coding
 from cdma.report.characterise_page import _zeros
-from cdma.workload.characterise import rle
 from cdma.workload.characterise.arrays import characterise
+from cdma.workload.characterise.baselines import rle_bytes
 from cdma.workload.data import SUMS
 
 
@@ -188,7 +188,7 @@ def test_layout_holds_for_all_dumps(cdma) -> None:
     assert [array["variants"][0]["layout"] for array in found] == ["CHWN", "CHWN"]
     for array in found:
         nchw = next(variant for variant in array["variants"] if variant["layout"] == "NCHW")
-        assert nchw["codings"]["rle"]["packed_bytes"] == rle.packed_bytes(maps, 4)
+        assert nchw["codings"]["rle"]["packed_bytes"] == rle_bytes(maps, 4)
 
 
 def test_report_is_one_page_that_needs_nothing_else(cdma, dump: dict[str, np.ndarray]) -> None:

@@ -81,18 +81,6 @@ def test_budget(cdma: Callable[..., Any]) -> None:
     assert found["vdnn"]["moved_bytes"] <= 2 * 10e9
 
 
-def test_profile_by_hand(cdma: Callable[..., Any], tmp_path: Path) -> None:
-    # 40,000 bytes of input at 0.01 GB/s take 4 ms beside 3 ms; the second layer's input stays on the device.
-    (tmp_path / "net.json").write_text(json.dumps({"batch": 100, "input": [1, 10, 10], "layers": [
-        {"kind": "conv", "name": "a", "channels": 2, "kernel": 1},
-        {"kind": "conv", "name": "b", "channels": 1, "kernel": 1, "relu": False}]}))
-    (tmp_path / "times.json").write_text(json.dumps({"a": {"forward_ms": 3, "backward_ms": 5},
-                                                     "b": {"forward_ms": 1, "backward_ms": 2.5}}))
-    times = rows(cdma("timeline", "net.json", "--profile", "times.json", "--link", 0.01, "--json"))
-    assert times["oracle"]["step_ms"] == pytest.approx(11.5)
-    assert times["vdnn"]["step_ms"] == pytest.approx(4 + 1 + 4 + 5)
-
-
 @pytest.mark.parametrize("command", ["timeline", "plan"])
 def test_a_profile_of_a_cpu_is_warned_of(command: str, cdma: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "net.json").write_text(json.dumps({"batch": 1, "input": [1, 10, 10], "layers": [
@@ -150,7 +138,7 @@ def test_share_of_a_number_or_file(cdma: Callable[..., Any]) -> None:
     half = cdma("timeline", "nin", "--share", 0.5, "--json").json
     assert half["engine"]["share"] == "0.5 of its limit"
     shipped_shares = cdma("timeline", "nin", "--json").json
-    own = cdma("timeline", "nin", "--share", ROOT / "docs/performance.json", "--json").json
+    own = cdma("timeline", "nin", "--share", ROOT / "bench/performance.json", "--json").json
     # The shipped table is made from that file, of which the rows with six lanes count.
     assert own["rows"] == shipped_shares["rows"]
     assert own["engine"]["share"] == "measured cycles of performance.json"

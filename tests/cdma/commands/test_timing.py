@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
+from cdma.commands.timing import cells_text
 from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.measure import synthesis
 from cdma.report.plots.sweep import sweep_plot
-from cdma.report.timing_text import cells_text
 from cdma.synth.pnr import engines as pnr_engines
 from cdma.synth.pnr import place as pnr_place
 from cdma.synth.timing import engines as timing_engines
 from cdma.synth.timing import sweep as timing_sweep
 from cdma.synth.timing.cores import TimingReport
 from cdma.synth.timing.engines import EngineTiming
-from cdma.synth.timing.sweep import Sweep
 from cdma.synth.units.hierarchy import Design
 from cdma.verif.engine.build import engine_text
 from tests.extended import usually
@@ -157,7 +156,7 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
     assert rows[0] == ["compressor", "1", "16", "small", "10.0", "1000", "16.0", "yes"]
     assert rows[1] == ["compressor", "1", "16", "fast", "12.0", "900", "14.4"]
     assert rows[5] == ["engine", "2", "32", "small", "180.0", "500", "32.0", "yes"]
-    assert (tmp_path / "sweep.svg").read_text() == sweep_plot(from_json(Sweep, sweep).points)
+    assert (tmp_path / "sweep.svg").read_text() == sweep_plot(sweep["points"])
 
 
 @needs_opensta

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cdma.commands.area import area_text
 from cdma.golden.results import to_json
 from cdma.hdl.config.core import load
 from cdma.hdl.generate.verilog import emit
-from cdma.report.area_text import area_text
 from cdma.synth.area.cores import AreaReport, area, measure
 from cdma.synth.cells.library import Library
 from cdma.synth.tools.yosys import YosysError
@@ -103,7 +103,7 @@ def test_memories_that_are_macros_are_counted_in_bits(tiny: Library, library: bo
     assert report.memory_bits == 64 * 32
     assert {each.module: each.flip_flops for each in report.rows} == {"(top)": 0, "total": 0}
     assert report.total.kge is not None and report.total.kge < 0.1
-    assert area_text(report).endswith("2,048 bits of memory are not counted here: they are macros.")
+    assert area_text(to_json(report)).endswith("2,048 bits of memory are not counted here: they are macros.")
     with pytest.raises(YosysError, match="Yosys has 0 memories memory_32x32 in top, not 1"):
         measure(_MEMORY, "top", memories={Macro(32, 32): 1}, modules=False, **kind)
 

@@ -26,10 +26,8 @@ from cdma.verif.formal.proofs import (
     packed,
     page_lists,
     progress,
-    progress_of_cores,
     raw_blocks,
     resets,
-    resets_of_cores,
     routing,
     shifting,
     slicing,
@@ -128,10 +126,10 @@ FAULTS = {
         "realigner_4", routing, "Realigner", lambda m, dut: dut.carried.eq(-1),
         tuple(f"carried_{word}_of_{place}" for place in range(4) for word in range(4))),
     "the fetcher reads from where a register powered up": Fault(
-        "reset_fetcher", resets_of_cores, "Fetcher", lambda m, dut: dut.axi.araddr[6].eq(_leak(m)),
+        "reset_fetcher", resets, "Fetcher", lambda m, dut: dut.axi.araddr[6].eq(_leak(m)),
         ("same_axi_araddr",)),
     "the distributor waits for a second lane": Fault(
-        "progress_distributor", progress_of_cores, "Distributor", lambda m, dut: m.submodules.parser.go.eq(0),
+        "progress_distributor", progress, "Distributor", lambda m, dut: m.submodules.parser.go.eq(0),
         ("something_in_time",)),
     "the compressor's last beat is turned by an element": Fault(
         "compressor_lines16_2", packed, "Compressor", lambda m, dut: dut.o.payload.data.eq(Mux(

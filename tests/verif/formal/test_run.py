@@ -167,8 +167,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "lane_splitter", "spare", "--config", "tiny_engine", "--build-dir", str(tmp_path)]) == 0
     assert "1 with parameters of the configuration: lane_splitter\n" in capsys.readouterr().out
     assert main(["prove", "--config", "block_compressor"]) == 2
-    assert main(["prove", "--config", "tiny_engine", "--record"]) == 2
     assert main(["prove", "nothing"]) == 2
     assert "cdma prove --list" in capsys.readouterr().err
-    assert main(["prove", "--list", "--record"]) == 2
-    assert "--list proves nothing: leave --record out" in capsys.readouterr().err
+    assert main(["prove", "--list", "--again"]) == 2
+    assert "--list proves nothing: leave --again out" in capsys.readouterr().err

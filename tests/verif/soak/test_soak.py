@@ -129,7 +129,7 @@ def test_an_interrupt_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(soaking, "run_case", runs)
     found = soaking.soak(5, 3, build_dir=tmp_path, config=load_engine("tiny"))
-    assert (found.configurations, found.cases, found.failures) == (1, 2, ())
+    assert (found.configurations, found.cases, found.failures) == (1, 2, [])
     assert sum(found.benches.values()) == 2
     assert found.minutes < 5
 
@@ -145,7 +145,7 @@ def test_streams_alone(capsys: pytest.CaptureFixture[str]) -> None:
     (("--waves", "w"), "give its file with --replay"),
     (("--bench", "nothing"), "there is no bench nothing: the benches are buffer_parity, faults"),
     (("--streams", "2", "--bench", "faults"), "--streams simulates nothing: leave --bench out"),
-    (("--replay", "x", "--record", "--minutes", "2"), "leave --record and --minutes out"),
+    (("--replay", "x", "--report", "r", "--minutes", "2"), "leave --minutes and --report out"),
     (("--replay", "none.json"), "does not exist"),
     (("--engine", "compressor"), "compressor is a core, not an engine"),
     (("--engine", "tiny", "--bench", "windows", "--minutes", "0.0001"), ("cdma_tiny_engine has no bench windows: its "

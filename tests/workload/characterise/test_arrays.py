@@ -11,8 +11,8 @@ import pytest
 from cdma.golden.codec import blocks
 from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.coding import Coding
-from cdma.workload.characterise import rle
 from cdma.workload.characterise.arrays import CODINGS, Array, Coded, characterise, characterise_array, in_all
+from cdma.workload.characterise.baselines import rle_bytes
 from cdma.workload.characterise.entropy import bound_bytes
 from cdma.workload.dumps.narrow import narrow
 
@@ -40,7 +40,7 @@ def test_every_coding_in_every_layout(layout: str, axes: tuple[int, ...], narrow
     assert found.raw_bytes == len(raw)
     assert found.packed == {
         "zvc8": zvc.compress(raw, 1).size, "zvc16": zvc.compress(raw, 2).size, "zvc32": zvc.compress(raw, 4).size,
-        "rle": rle.compress(raw, own).size, "zlib": sum(map(len, windows)), "blocks": blocks.compress(raw, own).size,
+        "rle": rle_bytes(raw, own), "zlib": sum(map(len, windows)), "blocks": blocks.compress(raw, own).size,
         "tags_first": blocks.compress(raw, 0x10 | own).size,
         "exponents": blocks.compress(raw, 0x20 | own).size}
     assert found.ratio("zlib") == len(raw) / sum(map(len, windows))

@@ -25,7 +25,7 @@ def test_counted_by_hand() -> None:
     found = measure(np.array([0, 0, 3, 0, 5, 7, 0, 0, 0], np.float32))
     assert (found.elements, found.nonzero, found.density) == (9, 3, 3 / 9)
     assert found.runs == ZeroRuns((1, 2, 3), (1, 1, 1))
-    assert (found.runs.number, found.runs.mean, found.runs.longest) == (3, 2.0, 3)
+    assert (found.runs.zero_runs, found.runs.zero_run_mean, found.runs.zero_run_longest) == (3, 2.0, 3)
     assert found.spread == Spread()
 
 
@@ -46,7 +46,7 @@ def test_runs_are_those_of_a_walk(values: np.ndarray) -> None:
     found = measure(values)
     expected = listed_runs(values.tolist())
     assert spelled_out(found.runs) == expected
-    assert found.runs.longest == max(expected, default=0)
+    assert found.runs.zero_run_longest == max(expected, default=0)
     assert found.nonzero + sum(expected) == found.elements == values.size
     for percent in (0, 50, 90, 99, 100):
         wanted = int(np.percentile(expected, percent, method="inverted_cdf")) if expected else None
@@ -64,9 +64,9 @@ def test_sums_over_arrays(parts: list[np.ndarray]) -> None:
     if densities:
         weights = [len(row) - 1 for row in densities]
         expected = sum(float(row.var(ddof=1)) * weight for row, weight in zip(densities, weights, strict=True))
-        assert total.spread.variance == pytest.approx(expected / sum(weights))
+        assert total.spread.block_density_variance == pytest.approx(expected / sum(weights))
     else:
-        assert total.spread.variance is None
+        assert total.spread.block_density_variance is None
 
 
 def test_clustering_tells_strewn_from_heaped() -> None:
@@ -81,7 +81,7 @@ def test_clustering_tells_strewn_from_heaped() -> None:
 @pytest.mark.parametrize("value", [0, 1])
 def test_no_clustering_without_both(value: int) -> None:
     found = measure(np.full(4096, value, np.float32))
-    assert found.spread.variance == 0
+    assert found.spread.block_density_variance == 0
     assert found.spread.clustering is None
 
 
@@ -96,12 +96,12 @@ def test_as_dict_has_every_figure() -> None:
 
 
 def test_runs_by_powers_of_two() -> None:
-    assert ZeroRuns((1, 2, 3, 4, 8, 9, 15), (5, 1, 2, 1, 1, 1, 1)).by_powers() == [
+    assert ZeroRuns((1, 2, 3, 4, 8, 9, 15), (5, 1, 2, 1, 1, 1, 1)).zero_runs_by_length == [
         {"from": 1, "to": 1, "runs": 5, "zeros": 5}, {"from": 2, "to": 3, "runs": 3, "zeros": 8},
         {"from": 4, "to": 7, "runs": 1, "zeros": 4}, {"from": 8, "to": 15, "runs": 3, "zeros": 32}]
     # A class without runs between others is there, and nothing beyond the longest.
-    assert [entry["runs"] for entry in ZeroRuns((1, 4), (2, 2)).by_powers()] == [2, 0, 2]
-    assert ZeroRuns().by_powers() == []
+    assert [entry["runs"] for entry in ZeroRuns((1, 4), (2, 2)).zero_runs_by_length] == [2, 0, 2]
+    assert ZeroRuns().zero_runs_by_length == []
 
 
 @pytest.mark.parametrize("density", [0.05, 0.3, 0.9])
@@ -111,8 +111,8 @@ def test_runs_of_zeros_drawn_on_their_own(density: float) -> None:
         assert strewn(density, shortest) == pytest.approx(
             sum(share for length, share in expected.items() if length >= shortest))
     found = measure((np.random.default_rng(3).random(1 << 20) < density).astype(np.uint8)).runs
-    zeros = sum(entry["zeros"] for entry in found.by_powers())
-    assert sum(entry["zeros"] for entry in found.by_powers() if entry["from"] >= 4) / zeros == pytest.approx(
+    zeros = sum(entry["zeros"] for entry in found.zero_runs_by_length)
+    assert sum(entry["zeros"] for entry in found.zero_runs_by_length if entry["from"] >= 4) / zeros == pytest.approx(
         strewn(density, 4), abs=0.01)
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from cdma.workload.networks.catalog import TODAY, load_network
 from cdma.workload.networks.decoder import DecoderBuilder
-from cdma.workload.networks.gpt2 import gpt2
 from cdma.workload.networks.layers import Network
-from cdma.workload.networks.llama import llama
+from cdma.workload.networks.models import gpt2, llama
 from cdma.workload.networks.published import PUBLISHED, counts
 from cdma.workload.networks.tensors import Tensor, tensors
 from cdma.workload.timeline.compute import roofline

@@ -18,7 +18,6 @@ from cdma.workload.plan.cycles import Timing
 from cdma.workload.plan.file import load_plan, plan_file
 from cdma.workload.plan.network import plan_network
 from cdma.workload.plan.options import Option, Tensor
-from cdma.workload.plan.summary import summary
 from cdma.workload.plan.treatments import Treatment
 from cdma.workload.timeline.compute import Compute
 from tests.workload.plan.samples import NARROWING, values
@@ -69,8 +68,9 @@ def test_steps_of_training_are_planned_as_one_layer(tmp_path: Path) -> None:
     # Totals are those of a step: what always coding exposes is that of the late step, by half.
     assert plan.always.exposed * 1e6 == pytest.approx(2 * (90 - 30) / 2)
     assert plan.always.packed_bytes == 200 and plan.always.transfer * 1e6 == pytest.approx(20 + 90 + 2 * 10)
-    rows = summary(plan, 1.0).tensors
-    assert [(row.name, row.arrays) for row in rows] == [("conv", ("p000/conv", "p050/conv")), ("fc", ("p050/fc",))]
+    rows = plan.summary(1.0)["tensors"]
+    assert [(row["name"], row["arrays"]) for row in rows] == [
+        ("conv", ["p000/conv", "p050/conv"]), ("fc", ["p050/fc"])]
     # The file has every array, with what is predicted of it alone.
     plan_file(plan, "run.npz", Timing(NARROWING, 12.8), 1.0).write(tmp_path / "plan.json")
     entries = load_plan(tmp_path / "plan.json").tensors

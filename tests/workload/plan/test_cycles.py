@@ -65,7 +65,7 @@ def test_far_memories_limit_what_is_outstanding() -> None:
 @pytest.mark.parametrize("preset", engine_preset_names())
 def test_measured_cycles_of_the_shipped_dump(preset: str) -> None:
     config = load_engine(preset)
-    figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["engine_shipped"]
+    figures = json.loads((ROOT / "bench/performance.json").read_text(encoding="utf-8"))["engine_shipped"]
     rows = next(entry["arrays"] for entry in figures if entry["engine"] == config.name)
     timing, arrays = Timing(config), load(shipped())
     for row in rows:

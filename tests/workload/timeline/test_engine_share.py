@@ -63,7 +63,7 @@ def test_all_that_is_reached_was_measured(balance: float, direction: str, preset
 @pytest.mark.parametrize("preset", presets())
 def test_measured_cycles_come_back(preset: str) -> None:
     # Start and streaming together are never less than what was measured, and little more than the slower of both runs.
-    figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["engine"]
+    figures = json.loads((ROOT / "bench/performance.json").read_text(encoding="utf-8"))["engine"]
     config, engine = load_engine(preset), measured(preset)
     assert (engine.lanes, engine.beat_bytes, engine.link_beat_bytes) == (
         config.lanes, config.beat_bytes, config.link_beat_bytes)
@@ -81,7 +81,7 @@ def test_measured_cycles_come_back(preset: str) -> None:
 def test_cycles_of_a_network_are_foretold(preset: str) -> None:
     # The points come from even densities; these are the arrays of a network, through the same simulated engine, with
     # all that a descriptor takes. Where an array is dense here and sparse there, lanes and link limit by turns.
-    figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["engine_shipped"]
+    figures = json.loads((ROOT / "bench/performance.json").read_text(encoding="utf-8"))["engine_shipped"]
     engine = measured(preset)
     arrays = next(entry for entry in figures if entry["engine"] == load_engine(preset).name)["arrays"]
     lanes = engine.lanes * engine.beat_bytes

@@ -2,6 +2,7 @@
 
 The environment answers within so many cycles, which are assumed; the unit within its own number, which is asserted. A
 proof by induction is over more cycles than that number: from any state that the invariants allow, whatever the past.
+Proofs of what is larger, cores and the parts of control that move descriptors, are bounded, from the reset on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 
 from cdma.hdl.codec.lines.compressor import Compressor
 from cdma.hdl.codec.lines.decompressor import Decompressor
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
 from cdma.hdl.common.fifo import StreamFifo
 from cdma.hdl.common.row_fifo import RowFifo
 from cdma.hdl.common.skid import Skid, Spare
@@ -20,16 +23,24 @@ from cdma.hdl.config.engine import load_engine
 from cdma.hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from cdma.hdl.engine.axi.bursts import BurstSplitter
 from cdma.hdl.engine.axi.lite import AxiLite
+from cdma.hdl.engine.control.channel import Channel
 from cdma.hdl.engine.control.checker import Checker
 from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.control.fetcher import Fetcher
 from cdma.hdl.engine.lanes.framer import Framer
+from cdma.hdl.engine.link.distributor import Distributor
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.proofs.inside import FifoInside
 from cdma.verif.formal.proofs.masters import reader, writer
+from cdma.verif.formal.proofs.resets import one_packet
 from cdma.verif.formal.proofs.waiting import PATIENCE, PROMPT, choose, ends, moves, prompt, sink, stays
 
-__all__ = ["PROOFS", "moving_core"]
+__all__ = ["PROOFS"]
+
+_SMALLEST = load_engine("smallest")
+_TINY = load_engine("tiny")
+
 
 def _buffer(make: Callable[[], Any], capacity: int, taken: int, left: int) -> Harness:
     """A buffer: what is offered is taken, and something of what is inside leaves."""
@@ -188,8 +199,7 @@ def _arbiter(write: bool, inputs: int) -> Harness:
 
 def _framer() -> Harness:
     h = Harness()
-    config = load_engine("tiny")
-    dut = h.add("dut", Framer(config))
+    dut = h.add("dut", Framer(_TINY))
     h.drive(dut.i, "i")
     h.m.d.comb += Value.cast(dut.block).eq(h.free(len(Value.cast(dut.block)), "block"))
     sink(h, dut.o)
@@ -200,7 +210,7 @@ def _framer() -> Harness:
 def _checker(operation: Operation) -> Harness:
     """It is done 19 cycles after each start, and at no other time."""
     h = Harness()
-    dut = h.add("dut", Checker(load_engine("tiny"), operation))
+    dut = h.add("dut", Checker(_TINY, operation))
     choose(h, dut, ("start", "data"))
     latency = 19
     since = Signal(range(latency + 1), name="since")
@@ -217,7 +227,74 @@ def _checker(operation: Operation) -> Harness:
     return h
 
 
-def moving_core(make: Callable[[], Any], within: int, reached: int | None = None) -> Harness:
+def _fetcher(within: int) -> Harness:
+    """Something moves at a port while a ring has an entry, or one is being read. The link is not silent."""
+    h = Harness()
+    dut = h.add("dut", Fetcher(_SMALLEST))
+    axi, fill = dut.axi, dut.fill
+    choose(h, dut, ("pending", "pushed"))
+    choose(h, axi, ("arready", "rid", "rdata", "rresp", "rlast", "rvalid"))
+    choose(h, fill, ("ready",))
+    for number, ring in enumerate(dut.rings):
+        h.m.d.comb += Value.cast(ring).eq(h.free(len(Value.cast(ring)), f"ring_{number}"))
+    left = Signal(9, name="beats_left")     # that the link has to give
+    asked, given = axi.arvalid & axi.arready, axi.rvalid & axi.rready
+    h.m.d.sync += left.eq(left + Mux(asked, axi.arlen + 1, 0) - given)
+    h.assume("beats_that_were_asked_for", ~axi.rvalid | (left != 0))
+    prompt(h, "request", axi.arvalid, axi.arready)
+    prompt(h, "data", left != 0, axi.rvalid)
+    prompt(h, "fill", fill.valid, fill.ready)
+    prompt(h, "push", dut.push, dut.pushed)
+    moved = dut.begin.any() | asked | given | moves(fill) | (dut.push & dut.pushed)
+    ends(h, "something", ~dut.idle | dut.pending.any(), moved, within)
+    h.cover("entry_is_pushed", dut.advance.any())
+    return h
+
+
+def _channel(operation: Operation, within: int) -> Harness:
+    """A descriptor that was pushed is run, completed or refused."""
+    h = Harness()
+    dut = h.add("dut", Channel(_SMALLEST, operation))
+    choose(h, dut, ("unread", "word", "pop", "abort", "accounted"))
+    choose(h, dut.record, ("write", "word", "data", "push"))
+    choose(h, dut.result, ("valid", "payload"))
+    h.m.d.comb += dut.request.ready.eq(h.free(1, "request_ready"))
+    h.assume("queue_has_a_place", ~dut.record.push | (dut.level != _SMALLEST.queue_depth))
+    h.assume("completion_is_there", ~dut.pop | (dut.completions != 0))
+    # The data path: one result for each request.
+    runs = Signal(name="transfer_runs")
+    h.m.d.sync += runs.eq((runs | moves(dut.request)) & ~moves(dut.result))
+    waits = h.past(dut.result.valid & ~dut.result.ready, "result_waits")
+    payload = Value.cast(dut.result.payload)
+    h.assume("result_of_a_request", ~dut.result.valid | runs)
+    h.assume("result_stays", ~waits | (dut.result.valid & (payload == h.past(payload, "result"))))
+    prompt(h, "request", dut.request.valid, dut.request.ready)
+    prompt(h, "result", runs, dut.result.valid)
+    prompt(h, "account", dut.account.valid, dut.accounted)
+    moved = moves(dut.request) | moves(dut.result) | dut.causes.error
+    ends(h, "descriptor", (dut.level != 0) | dut.busy, moved, within)
+    h.cover("transfer_ends", moves(dut.result))
+    return h
+
+
+def _distributor(within: int) -> Harness:
+    """A beat that is offered is taken, or a row leaves."""
+    h = Harness()
+    dut = h.add("dut", Distributor(_TINY))
+    h.drive(dut.start, "start")
+    h.drive(dut.i, "i")
+    one_packet(h, dut)
+    for number, lane in enumerate(dut.lanes):
+        sink(h, lane, f"lane_{number}")
+    started = Signal(name="has_started")
+    h.m.d.sync += started.eq(started | moves(dut.start))
+    moved = moves(dut.i) | Cat(moves(lane) for lane in dut.lanes).any()
+    ends(h, "something", started & dut.i.valid, moved, within)
+    h.cover("block_ends", Cat(moves(lane) & lane.payload.last for lane in dut.lanes).any())
+    return h
+
+
+def _core(make: Callable[[], Any], within: int, reached: int | None) -> Harness:
     """A core moves at one of its ports while a beat is offered or the end of a packet is inside."""
     h = Harness()
     dut = h.add("dut", make())
@@ -231,18 +308,29 @@ def moving_core(make: Callable[[], Any], within: int, reached: int | None = None
     return h
 
 
-def _all_runs(name: str, unit: str, claim: str, build: Callable[[], Harness], depth: int, which: str = "shallow",
+def _all_runs(name: str, unit: str, claim: str, build: Callable[[], Harness], depth: int,
               cover_depth: int = 24) -> Proof:
-    return Proof(f"progress_{name}", unit, claim, build, "induction", depth, which, cover_depth=cover_depth)
+    return Proof(f"progress_{name}", unit, claim, build, "induction", depth, cover_depth=cover_depth)
 
 
-def _core_proof(core: str, make: Callable[[], Any], within: int, cycles: int) -> Proof:
-    return Proof(
-        f"progress_{core}", f"hdl/codec/lines/{core}.py", "While a beat is offered or the end of a packet is inside, a "
-        f"beat moves at one of the {core}'s ports within {within} cycles, {PROMPT}.", lambda: moving_core(make, within),
-        "bounded", cycles, coverage="two packets, any stalls and gaps; beats of 16 bytes, elements of 32 bits",
-        cover_depth=cycles)
+def _bounded(name: str, unit: str, claim: str, build: Callable[[], Harness], cycles: int, coverage: str,
+             which: str = "deep", solver: str = "sat") -> Proof:
+    return Proof(f"progress_{name}", unit, claim, build, "bounded", cycles, which, coverage=coverage, solver=solver,
+                 cover_depth=cycles)
 
+
+def _core_proof(folder: str, core: str, make: Callable[[], Any], within: int, cycles: int, coverage: str,
+                reached: int | None = None, **how: str) -> Proof:
+    return _bounded(
+        core, f"hdl/codec/{folder}/{core}.py", "While a beat is offered or the end of a packet is inside, a beat moves "
+        f"at one of the {core.replace('_', ' ')}'s ports within {within} cycles, {PROMPT}.",
+        lambda: _core(make, within, reached), cycles, coverage, **how)
+
+
+_FETCHER, _CHANNEL, _DISTRIBUTOR = 7, 38, 5
+_LINES = "two packets, any stalls and gaps; beats of 16 bytes, elements of 32 bits"
+_BLOCKS = "two short packets, any stalls and gaps; beats of 16 bytes, elements of 32 bits, blocks of 512 bytes"
+_BLOCK_CYCLES = 30      # less than a whole block and its payload take
 
 PROOFS = (
     _all_runs("skid", "hdl/common/skid.py", f"The skid buffer takes what is offered within {PATIENCE} cycles, and "
@@ -275,7 +363,20 @@ PROOFS = (
     *(_all_runs(f"checker_{operation.name.lower()}", "hdl/engine/control/checker.py", "A descriptor is checked 19 "
                 "cycles after its start, and at no other time.", lambda operation=operation: _checker(operation), 1,
                 cover_depth=22) for operation in (Operation.OFFLOAD, Operation.PREFETCH)),
-    _core_proof("compressor", lambda: Compressor(16, (4,)), 11, 20),
-    _core_proof("decompressor", lambda: Decompressor(16, (4,)), 5, 12),
+    _core_proof("lines", "compressor", lambda: Compressor(16, (4,)), 11, 20, _LINES, which="shallow", solver="smt"),
+    _core_proof("lines", "decompressor", lambda: Decompressor(16, (4,)), 5, 12, _LINES, which="shallow", solver="smt"),
+    _bounded("fetcher", "hdl/engine/control/fetcher.py", "While a ring has an entry or one is read, something moves at "
+             f"one of the fetcher's ports within {_FETCHER} cycles, {PROMPT}.", lambda: _fetcher(_FETCHER), 60,
+             "two entries are read and pushed"),
+    *(_bounded(f"channel_{operation.name.lower()}", "hdl/engine/control/channel.py", "A descriptor in the queue is "
+               f"run, completed or refused within {_CHANNEL} cycles, {PROMPT}.",
+               lambda operation=operation: _channel(operation, _CHANNEL), 60, "a descriptor and its completion")
+      for operation in (Operation.OFFLOAD, Operation.PREFETCH)),
+    _bounded("distributor", "hdl/engine/link/distributor.py", "A beat that is offered is taken, or a row leaves, "
+             f"within {_DISTRIBUTOR} cycles, {PROMPT}.", lambda: _distributor(_DISTRIBUTOR), 40,
+             "one packet of any words"),
+    _core_proof("payload", "block_compressor", lambda: BlockCompressor(16, (4,), 512), 30, _BLOCK_CYCLES, _BLOCKS, 20),
+    _core_proof("payload", "block_decompressor", lambda: BlockDecompressor(16, (4,), 512), 24, _BLOCK_CYCLES, _BLOCKS,
+                14),
 )
 """Proofs of progress."""

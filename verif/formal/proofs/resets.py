@@ -6,12 +6,15 @@ that nothing depends on the rest: two copies with different pasts answer the sam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import reduce
 from itertools import pairwise
+from operator import or_
+from types import MappingProxyType
 from typing import Any
 
-from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.hdl import Cat, Mux, Signal
 
 from cdma.hdl.codec.coding import WORD_BYTES
 from cdma.hdl.codec.lines.compressor import Compressor
@@ -28,6 +31,7 @@ from cdma.hdl.engine.axi.writer import AxiWriter
 from cdma.hdl.engine.control.checker import Checker
 from cdma.hdl.engine.control.coalescer import Coalescer
 from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.control.fetcher import Fetcher
 from cdma.hdl.engine.control.ring import Ring
 from cdma.hdl.engine.lanes.framer import Framer
 from cdma.hdl.engine.link.aggregator import Aggregator
@@ -40,87 +44,46 @@ from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.twins import Twins
 
-__all__ = ["PROOFS", "READER", "Unit", "one_packet"]
+__all__ = ["PROOFS", "one_packet"]
 
 _TINY = load_engine("tiny")
 _SMALLEST = load_engine("smallest")
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A unit whose reset is proved.
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
-    Parameters
-    ----------
-    name, file : str
-        Of the unit; its file below ``hdl``.
-    make : callable
-        Makes it.
-    gates : mapping of str to str, optional
-        As those of :class:`cdma.verif.formal.twins.Twins`.
-    loaded : mapping of str to str, optional
-        When registers without a reset are equal, for the induction.
-    cycles : int, optional
-        Length of the runs; 0 for all runs, by induction.
-    which : str, optional
-        The set.
-    around : callable, optional
-        What else the harness needs: called with the harness and the twins.
-    fits : str, optional
-        What fits into the cycles.
-    while_ : str, optional
-        What is assumed of inputs, in words.
-    solver : str, optional
-        As that of :class:`cdma.verif.formal.proof.Proof`.
+
+def _reset(name: str, file: str, make: Callable[[], Any], gates: Mapping[str, str] = _NOTHING,
+           loaded: Mapping[str, str] = _NOTHING, *, cycles: int = 0, fits: str = "", which: str = "shallow",
+           around: Callable[[Harness, Twins], None] | None = None, given: str = "whatever these are") -> Proof:
+    """The proof of a unit's reset.
+
+    ``file`` is below ``hdl``; ``gates`` are those of :class:`cdma.verif.formal.twins.Twins`; ``loaded`` says when
+    registers without a reset are equal, for the induction. With ``cycles`` the proof is about runs of that length, into
+    which fits what ``fits`` says. ``around`` adds to the harness, and ``given`` says what it assumes.
     """
 
-    name: str
-    file: str
-    make: Callable[[], Any]
-    gates: Mapping[str, str] = field(default_factory=dict)
-    loaded: Mapping[str, str] = field(default_factory=dict)
-    cycles: int = 0
-    which: str = "shallow"
-    around: Callable[[Harness, Twins], None] | None = None
-    fits: str = ""
-    while_: str = ""
-    solver: str = "smt"
-
-    def build(self) -> Harness:
-        """The harness: two copies."""
+    def build() -> Harness:
         h = Harness()
-        twins = Twins(h, self.make, self.gates)
-        if self.cycles == 0:
-            twins.cleared(but=self.loaded)
+        twins = Twins(h, make, gates)
+        if cycles == 0:
+            twins.cleared(but=loaded)
             twins.buffers()
-            twins.loaded(self.loaded)
-        if self.around is not None:
-            self.around(h, twins)
+            twins.loaded(loaded)
+        if around is not None:
+            around(h, twins)
         if any(one.reset_less for one, _ in twins.registers.values()):
             h.cover("past_is_inside", twins.differ())
         h.cover("goes_on", twins.moved())
-        _shown(h, twins)
+        valids = [value for path, value in twins.ports[0].items() if path.endswith("valid") and twins.is_output(path)]
+        if valids:
+            h.cover("output_is_valid", reduce(or_, valids))
         return h
 
-    def proof(self) -> Proof:
-        """The proof of the table."""
-        given = f"while {self.while_}" if self.while_ else "whatever these are"
-        claim = (f"Two copies with different pasts, in reset for one cycle, give the same outputs to the same inputs, "
-                 f"{given}; payloads are compared while they are valid.")
-        mode = "bounded" if self.cycles else "induction"
-        return Proof(f"reset_{self.name}", f"hdl/{self.file}", claim, self.build, mode, self.cycles or 1, self.which,
-                     coverage=f"from the reset on, {self.fits}" if self.cycles else "", cover_depth=self.cycles or 12,
-                     solver=self.solver)
-
-
-def _shown(h: Harness, twins: Twins) -> None:
-    """A cover: an output is valid that was not in the first cycle."""
-    valids = [value for path, value in twins.ports[0].items() if path.endswith("valid") and twins.is_output(path)]
-    if valids:
-        total: Value = valids[0]
-        for each in valids[1:]:
-            total = total | each
-        h.cover("output_is_valid", total)
+    claim = (f"Two copies with different pasts, in reset for one cycle, give the same outputs to the same inputs, "
+             f"{given}; payloads are compared while they are valid.")
+    return Proof(f"reset_{name}", f"hdl/{file}", claim, build, "bounded" if cycles else "induction", cycles or 1, which,
+                 coverage=f"from the reset on, {fits}" if cycles else "", cover_depth=cycles or 12)
 
 
 _FAULT = {"fault.resp": "fault.valid", "fault.address": "fault.valid"}
@@ -129,8 +92,17 @@ _SPLITTER = {
     **dict.fromkeys(("length_less_one", "last", "carry", "counts", "borrow"), "fsm_state=2"),
 }
 _INSIDE = {f"splitter.{name}": f"splitter.{condition}" for name, condition in _SPLITTER.items()}
-READER = {**_INSIDE, "beat": "held", "fault_resp": "faulty", "fault_address": "faulty"}
-"""When registers of a reader are equal that have no reset."""
+_READER = {**_INSIDE, "beat": "held", "fault_resp": "faulty", "fault_address": "faulty"}
+
+
+def _within(folder: str, conditions: dict[str, str]) -> dict[str, str]:
+    """Conditions of a part, as those of what it is in."""
+    return {f"{folder}.{name}": re.sub(r"[\w.]*[a-z_]\w*", lambda found: f"{folder}.{found[0]}", condition)
+            for name, condition in conditions.items()}
+
+
+def _states(*numbers: int) -> str:
+    return " | ".join(f"fsm_state={number}" for number in numbers)
 
 
 def _rows(h: Harness, twins: Twins) -> None:
@@ -186,59 +158,62 @@ def one_packet(h: Harness, dut: Distributor) -> None:
     h.assume("kept_come_first", Cat(before.all() | ~word.any() for before, word in pairwise(words)).all())
 
 
-_UNITS = (
-    Unit("skid", "common/skid.py", lambda: Skid(8), loaded={"output": "held", "spare": "full"}),
-    Unit("spare", "common/skid.py", lambda: Spare(8), loaded={"kept": "full"}),
-    Unit("fifo_4", "common/fifo.py", lambda: StreamFifo(8, 4)),
-    Unit("fifo_5", "common/fifo.py", lambda: StreamFifo(8, 5)),
-    Unit("row_fifo", "common/row_fifo.py", lambda: RowFifo(8, 2, 4), loaded={"memory.shown_0": "o.valid"},
-          around=_rows, while_="rows are written whole and fit"),
-    Unit("splitter", "engine/axi/bursts.py", lambda: BurstSplitter(24, 16, 16, 16), loaded=_SPLITTER),
-    Unit("reader", "engine/axi/reader.py", lambda: AxiReader(24, 16, 16, 4, 16), _FAULT, READER),
-    Unit("writer", "engine/axi/writer.py", lambda: AxiWriter(24, 16, 16, 4, 16), _FAULT, {
+PROOFS = (
+    _reset("skid", "common/skid.py", lambda: Skid(8), loaded={"output": "held", "spare": "full"}),
+    _reset("spare", "common/skid.py", lambda: Spare(8), loaded={"kept": "full"}),
+    _reset("fifo_4", "common/fifo.py", lambda: StreamFifo(8, 4)),
+    _reset("fifo_5", "common/fifo.py", lambda: StreamFifo(8, 5)),
+    _reset("row_fifo", "common/row_fifo.py", lambda: RowFifo(8, 2, 4), loaded={"memory.shown_0": "o.valid"},
+           around=_rows, given="while rows are written whole and fit"),
+    _reset("splitter", "engine/axi/bursts.py", lambda: BurstSplitter(24, 16, 16, 16), loaded=_SPLITTER),
+    _reset("reader", "engine/axi/reader.py", lambda: AxiReader(24, 16, 16, 4, 16), _FAULT, _READER),
+    _reset("writer", "engine/axi/writer.py", lambda: AxiWriter(24, 16, 16, 4, 16), _FAULT, {
         **_INSIDE, "left": "more", "final": "more", "tail": "more", "beat": "held", "fault_resp": "faulty",
         "fault_address": "faulty"}),
-    Unit("axi_lite", "engine/axi/lite.py", lambda: AxiLite(12), {
+    _reset("axi_lite", "engine/axi/lite.py", lambda: AxiLite(12), {
         "port.address": "fsm_state", "port.write_data": "port.write", "port.write_strobe": "port.write"}, {
         "aw_held": "aw_full", "w_held": "w_full", "ar_held": "ar_full", "address": "fsm_state",
         "write_error": "bus.bvalid", "read_error": "bus.rvalid", "read_data": "bus.rvalid"}),
-    Unit("read_arbiter", "engine/axi/arbiter.py", lambda: AxiReadArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
+    _reset("read_arbiter", "engine/axi/arbiter.py", lambda: AxiReadArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
         ("held_araddr", "held_arlen", "held_arsize", "held_arburst"), "o.arvalid")),
-    Unit("write_arbiter", "engine/axi/arbiter.py", lambda: AxiWriteArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
+    _reset("write_arbiter", "engine/axi/arbiter.py", lambda: AxiWriteArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
         ("held_awaddr", "held_awlen", "held_awsize", "held_awburst"), "o.awvalid")),
-    Unit("ring", "engine/control/ring.py", lambda: Ring(_TINY)),
-    Unit("coalescer", "engine/control/coalescer.py", Coalescer),
-    Unit("crc", "engine/link/crc32c.py", lambda: Crc32c(16), {"value": "done"}, {
+    _reset("ring", "engine/control/ring.py", lambda: Ring(_TINY)),
+    _reset("coalescer", "engine/control/coalescer.py", Coalescer),
+    _reset("crc", "engine/link/crc32c.py", lambda: Crc32c(16), {"value": "done"}, {
         **dict.fromkeys(("addend", "ends", "count"), "arrived"), "state": "~fresh", "closing": "finishing | done",
         "left": "finishing"}),
-    Unit("framer", "engine/lanes/framer.py", lambda: Framer(_TINY), loaded={
+    _reset("framer", "engine/lanes/framer.py", lambda: Framer(_TINY), loaded={
         "held_long": "~first", "carry": "~first"}),
-    Unit("verdict", "engine/link/verdict.py", lambda: Verdict(_TINY), loaded={
+    _reset("verdict", "engine/link/verdict.py", lambda: Verdict(_TINY), loaded={
         "best": "fsm_state=2 | fsm_state=3 | fsm_state=4", "lane": "fsm_state=2 | fsm_state=3",
         "other": "fsm_state=3"}),
-    Unit("answers", "engine/paths/answers.py", lambda: Answers(_TINY)),
-    Unit("checker", "engine/control/checker.py", lambda: Checker(_TINY, Operation.OFFLOAD), dict.fromkeys(
+    _reset("answers", "engine/paths/answers.py", lambda: Answers(_TINY)),
+    _reset("checker", "engine/control/checker.py", lambda: Checker(_TINY, Operation.OFFLOAD), dict.fromkeys(
         ("status", "request", "tag", "operation", "interrupt"), "done"), cycles=24, which="deep",
         fits="a descriptor is checked, which takes 19"),
-    Unit("aggregator", "engine/link/aggregator.py", lambda: Aggregator(_TINY), dict.fromkeys(
+    _reset("aggregator", "engine/link/aggregator.py", lambda: Aggregator(_TINY), dict.fromkeys(
         ("bytes", "nonzero", "raw_blocks"), "done"), {
         **dict.fromkeys(("opening", "head", "place", "some", "one", "near", "reserved", "draws", "reserve", "odd",
                          "full_beats", "ledger.purse", "ledger.reserve"), "~idle"),
         "here": "~idle & ~opening", "facts": "beat", "part_0": "beat | flush", "payload": "held",
         "shifter.row": "held"}, which="deep", around=_rest),
-    Unit("distributor", "engine/link/distributor.py", lambda: Distributor(_TINY), cycles=8, which="deep",
-          around=lambda h, twins: one_packet(h, twins.copies[0]), while_="a packet of whole words follows one start",
-          fits="first rows of a block at its lane"),
-    Unit("supervisor", "engine/paths/supervisor.py", lambda: Supervisor(_SMALLEST, "source", 2), loaded={
+    _reset("distributor", "engine/link/distributor.py", lambda: Distributor(_TINY), cycles=8, which="deep",
+           around=lambda h, twins: one_packet(h, twins.copies[0]),
+           given="while a packet of whole words follows one start", fits="first rows of a block at its lane"),
+    _reset("supervisor", "engine/paths/supervisor.py", lambda: Supervisor(_SMALLEST, "source", 2), loaded={
         **dict.fromkeys(("totalled", "good", "cause"), "told | fsm_state"),
         **dict.fromkeys((f"launcher.launch_{name}" for name in (
             "source", "element", "exponents", "narrow", "fallback", "leave_raw", "destination", "capacity",
             "last_byte")), "launcher.fsm_state | follow.valid")}),
-    Unit("compressor", "codec/lines/compressor.py", lambda: Compressor(16, (4,)),
-          {"error": "o.valid & o.payload.last"}, cycles=12, which="deep", fits="packed beats of the first packets"),
-    Unit("decompressor", "codec/lines/decompressor.py", lambda: Decompressor(16, (4,)),
-          {"error": "o.valid & o.payload.last"}, cycles=7, which="deep", fits="raw beats of the first packet"),
+    _reset("compressor", "codec/lines/compressor.py", lambda: Compressor(16, (4,)),
+           {"error": "o.valid & o.payload.last"}, cycles=12, which="deep", fits="packed beats of the first packets"),
+    _reset("decompressor", "codec/lines/decompressor.py", lambda: Decompressor(16, (4,)),
+           {"error": "o.valid & o.payload.last"}, cycles=7, which="deep", fits="raw beats of the first packet"),
+    _reset("fetcher", "engine/control/fetcher.py", lambda: Fetcher(_SMALLEST),
+           {"fill.word": "fill.valid", "fill.data": "fill.valid"}, {
+               "base": "fsm_state", "head": "fsm_state", "low": _states(2, 3, 4, 5, 6), "high": _states(3, 4, 5, 6),
+               "resp": _states(4, 5, 6), **_within("reader", _READER),
+               "reader.open.fifo.r_data": "reader.open.fifo.level"}),
 )
-
-PROOFS = tuple(unit.proof() for unit in _UNITS)
 """Proofs of resets."""

@@ -1,0 +1,124 @@
+"""The page of figures: its tables, goals, and what bench keeps of clocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdma.measure import bench
+from cdma.measure.bench import Setup, measured
+from cdma.measure.compare import read_figures
+from cdma.report.performance import performance_page
+from cdma.synth.pnr.engines import PlacedUnit, PlacedUnits
+from cdma.synth.pnr.place import PnrPath, PnrReport, PnrStage, Resources, Run
+from cdma.synth.timing.cores import REGISTERS, Stage, TimingPath
+from cdma.synth.timing.engines import EngineTiming, PartTiming
+from cdma.synth.timing.macros import DEFAULT
+from tests.docs.pages import ROOT
+
+_PATH = TimingPath(REGISTERS, 800.0, 1250.0, "count[3]", "full", tuple(
+    Stage(cell, "", 200.0) for cell in ("DFF", "NAND2", "INV", "DFF")))
+_ENGINE = EngineTiming("cdma_some_engine", 2, "cells", "fast", "a timer", "Yosys", DEFAULT, (
+    PartTiming("CRC", "offload.crc", 1, 10.0, 1.0, 0, (replace(_PATH, kind="input to output"),)),
+    PartTiming("lane control", "offload.walker0", 2, 10.0, 1.0, 0, (_PATH,)),
+    PartTiming("glue", "", 1, 10.0, 1.0, 0, (replace(_PATH, mhz=400.0, ps=2500.0),))))
+_ROUTED = PnrPath(8.0, "a", "b", 9, 6.0, (PnrStage("routing", 6.0, "a"),))
+_PLACED = PnrReport("cdma_some_core", "LFE5U-85F", 8, "Yosys", "nextpnr-1", Resources(7000, 2000, 2, 0),
+                    Resources(83640, 83640, 208, 156), (Run(1, 120.0, _ROUTED), Run(2, 125.0, _ROUTED)))
+_SETUP = Setup(Path("build"), "cells.lib")
+_PROGRESS: Any = None
+
+
+def _page(**figures: Any) -> str:
+    return performance_page(figures).markdown()
+
+
+def test_the_page_has_every_section_and_can_be_read() -> None:
+    figures = read_figures(ROOT / "bench/performance.json")
+    page = performance_page(figures)
+    html, text = page.html(), page.markdown()
+    assert "Area and throughput of compressor" in html
+    assert html.count("<section") + html.count("<h2") >= 16 and text.count("\n## ") == 16
+    assert len(text) < 30_000
+    sparse = next(row for row in figures["engine_shipped"] if row["engine"] == "cdma_engine")
+    assert f"| `cdma_engine` | sparse | 4 | {sparse['ratio']:.3f} |" in text
+    # Timing needs a cell library of the user's own, so a run without one leaves it out.
+    without = _page(**{key: rows for key, rows in figures.items() if key != "timing_units"})
+    assert "\n## The engine: timing\n" in text and "\n## The engine: timing\n" not in without
+
+
+def test_units_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "timed_engine", lambda *given: _ENGINE)
+    figures = measured("timing_units", _SETUP, _PROGRESS)
+    assert [row["preset"] for row in figures["timing_units"]] == ["default", "paper"]
+    row = figures["timing_units"][0]
+    # A unit without registers has no row, and a path is below the top.
+    assert "parts" not in row and row["units"] == [
+        {"unit": "lane control", "instances": 2, "mhz": 1250.0, "ps": 800.0, "gates": 2,
+         "start": "offload.walker0.count[3]", "end": "offload.walker0.full"},
+        {"unit": "glue", "instances": 1, "mhz": 400.0, "ps": 2500.0, "gates": 2, "start": "count[3]", "end": "full"}]
+    page = _page(timing_units=[row])
+    assert "| lane control | 1250 (2) |" in page and "50 ps of set-up, 310 ps clock-to-output" in page
+    assert "Below it: glue of `cdma_some_engine` (400)." in page
+
+
+def test_what_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def placed(config: Any, device: str, speed: int, *more: Any) -> PnrReport:
+        too_large = config.name == "cdma_tiny_engine" and speed == 6
+        return replace(_PLACED, name=config.name, speed=speed, **{"runs": ()} if too_large else {})
+
+    monkeypatch.setattr(bench, "placed", placed)
+    units = (PlacedUnit("control", 1, _PLACED.used, _PLACED),
+             PlacedUnit("glue", 1, _PLACED.used, replace(_PLACED, runs=())))
+    monkeypatch.setattr(bench, "placed_units", lambda config, device, speed, *more: PlacedUnits(
+        config.name, device, speed, "Yosys", "nextpnr-1", _PLACED.available, units))
+    figures = measured("pnr", _SETUP, _PROGRESS) | measured("pnr_units", _SETUP, _PROGRESS)
+    speeds = [row["speed"] for row in figures["pnr"]]
+    assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny"}
+    assert speeds == sorted(speeds, reverse=True) and set(speeds) == {6, 8}
+    assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "default_zvc"]
+    for row in (figures["pnr"][0], figures["pnr_units"][0]["units"][0]):
+        assert row["median_mhz"] == 120.0 and "stages" not in row["best"]["path"]
+    page = _page(**figures)
+    assert "on an LFE5U-85F, which has 83,640 LUTs and 208 block RAMs" in page
+    assert "| `tiny` | 8 | 125.0 | 7,000 | 2,000 | 2 | 8.00 | 6.00 | 9 |" in page
+    assert "| `tiny` | 6 | too large | 7,000 | 2,000 | 2 |  |  |  |" in page
+    assert "| control | 120.0 (7,000, 2,000, 2) | 120.0 (7,000, 2,000, 2) |" in page
+    assert "| glue | too large | too large |" in page
+    assert "Goal: 125 MHz on speed grade 8 for the cores and `tiny`. All reach it." in page
+
+
+def test_clocks_in_cells_need_a_library(fails) -> None:
+    for section in ("timing_units", "sweep"):
+        assert "needs a cell library: give --liberty FILE" in fails("bench", "--only", section)
+
+
+def test_streams_in_pages() -> None:
+    row = {"direction": "offload", "latency": 350, "coding": "zvc32", "density": 0.1, "raw_bytes": 8 << 20,
+           "packed_bytes": 1 << 20, "bytes_per_cycle": 119.4, "contiguous_bytes_per_cycle": 120.0}
+    page = _page(engine_pages=[row])
+    assert "| zvc32 | 0.1 | 8.00 | 350 cycles | offload | 119.4 | 120.0 | 99.5% |" in page
+    assert "All reach it." in page
+    assert "Below it: offload of zvc32 at 350 cycles (0.9833)." in _page(
+        engine_pages=[row | {"bytes_per_cycle": 118.0}])
+
+
+def test_completions_in_rings() -> None:
+    assert "| 64 x 8 KiB | 350 cycles | prefetch | 59.9 | 60.0 | 99.8% | 377 |" in _page(engine_write_back=[
+        {"direction": "prefetch", "latency": 350, "tensors": 64, "tensor_bytes": 8192, "record_cycles": 377,
+         "bytes_per_cycle": 59.9, "window_bytes_per_cycle": 60.0}])
+
+
+def test_what_options_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdma.measure.options.timed_engine", lambda *given, **named: _ENGINE)
+    rows = measured("engine_options", _SETUP, _PROGRESS)["engine_options"]
+    # Logic of all instances; the clock and the path of the slowest unit.
+    assert {key: rows[1][key] for key in ("kge", "memory_bits", "mhz", "start")} == {
+        "kge": 4.0, "memory_bits": 0, "mhz": 400.0, "start": "count[3]"}
+    page = _page(engine_options=[rows[0], rows[0] | {"option": "write_back", "kge": 4.12, "mhz": 990.0, "ps": 1010.1,
+                                                     "memory_bits": 3072}])
+    assert "| `write_back` | 4.1 | +3.0% | 3.0 | 990 | 1010 |" in page
+    assert "Below it: `none` (400), `write_back` (990)." in page
