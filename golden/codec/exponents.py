@@ -12,7 +12,7 @@ from cdma.golden.codec.headers import HEADER_BYTES
 from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES
 from cdma.golden.codec.tags_first import check_data, check_end, check_missing, check_tags, padded_lines
 from cdma.golden.kernels import exponents_numpy
-from cdma.golden.kernels.exponent_fields import GROUPS, WHOLE, ZEROS
+from cdma.golden.kernels.exponents_numpy import GROUPS, WHOLE, ZEROS
 
 __all__ = ["LineFacts", "compress_short", "decompress", "read_facts"]
 

@@ -1,1 +1,1 @@
-"""Inner loops of the codec: in NumPy, and compiled by Numba where it is installed."""
+"""Inner loops of the codec, in NumPy."""

@@ -1,8 +1,8 @@
-"""Data for the tests: raw bytes that look like activations, and what to do to a stream."""
+"""Data for the tests: raw bytes that look like activations, corners of every coding, and what to do to a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,13 @@ from cdma.golden.codec.errors import StreamError
 from cdma.golden.reference.lines import MalformedError
 
 ELEMENT_BYTES = (1, 2, 4)
-CODINGS = (0x01, 0x02, 0x04, 0x11, 0x12, 0x14, 0x22, 0x24)
-"""Of block streams, but raw."""
-KINDS = ("normal", "sparse", "positive", "negative zeros", "any bits", "one", "subnormal", "two exponents", "alike")
-"""Of floating-point values; see :func:`floats`."""
+CODINGS = {"raw": 0, "lines8": 0x01, "lines16": 0x02, "lines32": 0x04, "zvc8": 0x11, "zvc16": 0x12, "zvc32": 0x14,
+           "bfloat16": 0x22, "float32": 0x24}
+CODED = {name: coding for name, coding in CODINGS.items() if coding}
+EXPONENTS = {2: 0x22, 4: 0x24}
+"""The codings with exponents, by the bytes of an element."""
+
+_MANTISSA = {2: 7, 4: 23}
 
 
 def raw_bytes(elements: int, size: int, density: float, seed: int) -> bytes:
@@ -29,48 +32,106 @@ def raw_bytes(elements: int, size: int, density: float, seed: int) -> bytes:
     return values.tobytes()
 
 
-def floats(elements: int, size: int, kind: str, seed: int) -> bytes:
-    """Values of bfloat16 or float32 with exponents of a kind."""
+def packed(values: list[int] | np.ndarray, size: int) -> bytes:
+    """Numbers as elements."""
+    return np.asarray(values).astype(f"<u{size}").tobytes()
+
+
+def value(size: int, exponent: int, mantissa: int = 0, sign: int = 0) -> int:
+    """A bfloat16 or float32 by its fields."""
+    return sign << 8 * size - 1 | exponent << _MANTISSA[size] | mantissa
+
+
+def corners(size: int) -> Iterator[bytes]:
+    """Tensors of several lines and blocks of 512, each for a reason; elements of 1 byte have no fields of floats."""
+    places = 128 // size
+    full = (1 << 8 * size) - 1
+    yield b""
+    yield bytes(size)
+    yield bytes(1100 // size * size)
+    yield bytes([255]) * 1024
+    yield packed([full], size)
+    yield packed([0] * (2 * places - 1) + [1], size) + bytes(1024)
+    yield packed([1] + [0] * (places - 1), size) * 9
+    yield packed([0, full] * 300, size)
+    if size == 1:
+        return
+    one, minus_zero = value(size, 127), value(size, 0, 0, 1)
+    least, most = value(size, 0, 1), value(size, 0, (1 << _MANTISSA[size]) - 1)
+    infinity, nan = value(size, 255), value(size, 255, 5)
+    yield packed([minus_zero] * 300, size)
+    yield packed([one, minus_zero, 0, one] * 100, size)
+    yield packed([nan, infinity, infinity | minus_zero, nan | minus_zero, one, 0], size) * 60
+    yield packed([least, most, 0, most | minus_zero] * 80, size)
+    yield packed([least, value(size, 1), value(size, 2)] * 99, size)
+    yield packed([value(size, number % 256, number) for number in range(600)], size)
+    # Lines whose distances take 0 to 8 bits, with signs and without, alone and with the escape.
+    for sign in (0, 1):
+        for extra in ([], [minus_zero]):
+            yield b"".join(packed(([value(size, 200 - number % (1 << width), number, sign & number)
+                                    for number in range(places)] + extra)[-places:], size) for width in range(9))
+    # Groups of different widths, empty groups, and lines that have the base of the line before, or do not.
+    quarter = places // 4
+    for widths in ((0, 1, 2, 3), (6, 5, 0, 0), (3, 7, 3, 3), (4, 4, 4, 4)):
+        yield b"".join(packed([value(size, 130 - shift - place % (1 << widths[place // quarter]), place)
+                               if place // quarter != gone else 0 for place in range(places)], size)
+                       for shift in (0, 0, 1) for gone in (0, 1, 4))
+    yield packed(([one] * places + [0] * places + [nan] + [least] * (places - 1)) * 3, size)
+
+
+def floats(elements: int, size: int, seed: int) -> bytes:
+    """Elements whose density, exponents, signs and zeros of exponent follow from the seed; any bytes for size 1."""
+    if size == 1:
+        return raw_bytes(elements, 1, 0.5, seed)
     rng = np.random.default_rng(seed)
-    values = rng.normal(size=elements).astype(np.float32)
-    if kind in ("sparse", "positive"):
-        values[rng.random(elements) < 0.6] = 0
-    if kind == "positive":
-        values = np.abs(values)
-    if kind == "negative zeros":
-        values *= rng.random(elements) < 0.5
-    bits = values.view(np.uint32).copy()
-    if kind == "any bits":
-        bits = rng.integers(0, 1 << 32, elements, dtype=np.uint32)
-    elif kind == "one":
-        bits[:] = 0
-        bits[elements // 2:elements // 2 + 1] = 1 << 31
-    elif kind == "subnormal":
-        bits = np.where(rng.random(elements) < 0.3, rng.integers(0, 1 << 23, elements), bits).astype(np.uint32)
-    elif kind == "two exponents":
-        bits = rng.choice(np.array([0, 0x3F80_0000, 0x4280_1234, 0x8000_0000], np.uint32), elements)
-    elif kind == "alike":
-        bits = np.uint32(0x3F80_0000) | rng.integers(0, 1 << 23, elements, dtype=np.uint32)
-    return bits.astype("<u4").tobytes() if size == 4 else (bits >> np.uint32(16)).astype("<u2").tobytes()
+    base, spread = rng.choice([2, 40, 127, 255]), rng.choice([1, 2, 5, 17, 70, 255])
+    exponent = np.maximum(base - rng.integers(0, spread, elements) ** rng.choice([1, 2]), 0)
+    exponent[rng.random(elements) < rng.choice([0, 0, 0.1])] = 0
+    sign = rng.integers(0, 2, elements) * rng.choice([0, 1])
+    mantissa = rng.integers(0, 1 << _MANTISSA[size], elements)
+    values = sign << 8 * size - 1 | exponent << _MANTISSA[size] | mantissa
+    values[rng.random(elements) >= rng.choice([0.0, 0.05, 0.4, 0.9, 1.0])] = 0
+    if elements:
+        first = rng.integers(0, elements)
+        values[first:first + rng.integers(0, 100)] = 0
+    return packed(values, size)
 
 
-@st.composite
-def raws_for(draw: st.DrawFn, coding: int, most: int = 3000) -> bytes:
-    """Raw bytes for a coding: stretches of any density, and for exponents of all kinds of values."""
-    size = coding & 15
-    if coding < 0x20 or draw(st.booleans()):
-        return draw(raws(size, most))
-    return b"".join(floats(draw(st.integers(0, most // size // 3)), size, draw(st.sampled_from(KINDS)),
-                           draw(st.integers(0, 1 << 30))) for _ in range(draw(st.integers(0, 3))))
+def free_payload(size: int, lines: int, seed: int) -> bytes:
+    """A payload with exponents of whole lines as no writer of this project makes it, and as readers must take it."""
+    rng = np.random.default_rng(seed)
+    headers, widths, tags = [], [], []
+    data = 0
+    for _ in range(lines):
+        width = int(rng.integers(0, 8))
+        header = width | int(rng.integers(0, 4 if width == 7 else 32)) << 3
+        if rng.random() < 0.1:
+            header = 255
+        headers.append(header)
+        if header == 255:
+            continue
+        tag = np.ones(128 // size, bool) if header & 16 else rng.random(128 // size) < rng.choice([0, 0.2, 0.8])
+        less = rng.integers(0, min(width, 3) + 1, 4) if header & 64 else np.zeros(4, int)
+        if header & 64:
+            widths.append(sum(int(number) << 2 * group for group, number in enumerate(less)))
+        if not header & 16:
+            tags.append(np.packbits(tag, bitorder="little").tobytes())
+        for group, count in zip(less, tag.reshape(4, -1).sum(axis=1), strict=True):
+            rest = max((8 if width == 7 else width - int(group)) + (header >> 3 & 1) - 1, 0)
+            data += (int(count) * rest + 7) // 8 + int(count) * (size - 1)
+    bases = rng.bytes(sum(header != 255 and header >> 7 for header in headers))
+    facts = bytes(headers) + bases + bytes(widths)
+    return facts + rng.bytes(-len(facts) % 4) + b"".join(tags) + rng.bytes(data)
 
 
 @st.composite
 def raws(draw: st.DrawFn, size: int, most: int = 3000) -> bytes:
-    """Raw bytes of any number of elements and any density; stretches may be all zero or dense."""
+    """Raw bytes of any number of elements, in stretches of any density, all zero or dense, or of floats."""
     parts = []
     for _ in range(draw(st.integers(0, 3))):
-        density = draw(st.sampled_from([0.0, 0.03, 0.3, 0.6, 0.9, 1.0]))
-        parts.append(raw_bytes(draw(st.integers(0, most // size // 3)), size, density, draw(st.integers(0, 1 << 30))))
+        elements, seed = draw(st.integers(0, most // size // 3)), draw(st.integers(0, 1 << 30))
+        density = draw(st.sampled_from([0.0, 0.03, 0.3, 0.6, 0.9, 1.0, None, None, None]))
+        parts.append(floats(elements, size, seed) if density is None else raw_bytes(elements, size, density, seed))
     return b"".join(parts)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cdma.golden.codec.layout import LINE_BYTES
-from cdma.golden.kernels.exponent_fields import STEP_LINES, WHOLE, ZEROS, found_fields
+from cdma.golden.kernels.exponents_numpy import ZEROS, by_place, found_facts
 from cdma.golden.results import HIDDEN, derived
 from cdma.workload.dumps import is_floating, type_name
 
@@ -26,6 +26,7 @@ _FIELDS = {"float8_e4m3": (3, 4), "float8_e5m2": (2, 5), "float16": (10, 5), "bf
            "float64": (52, 11)}  # bits of the mantissa and of the exponent
 
 _CHUNK = 1 << 20
+_LINES_CHUNK = 1 << 16
 _WIDEST = 8  # bits of a distance where whole exponents are stored
 
 
@@ -130,15 +131,17 @@ def _lines(words: np.ndarray, bits: int) -> Exponents:
     per_line = LINE_BYTES // size
     distances = np.zeros(_WIDEST + 1, np.int64)
     lines = zeros = escapes = 0
-    for start in range(0, words.size, STEP_LINES * per_line):
-        some = words[start:start + STEP_LINES * per_line]
+    for start in range(0, words.size, _LINES_CHUNK):
+        some = words[start:start + _LINES_CHUNK]
         if some.size % per_line:
             some = np.concatenate((some, np.zeros(-some.size % per_line, words.dtype)))
-        found = found_fields(some.reshape(-1, per_line), 1)
-        distances += np.bincount(found.width, found.ones, _WIDEST + 1).astype(np.int64)
-        lines += found.headers.size
-        zeros += int(np.count_nonzero(found.headers == ZEROS))
-        escapes += int(np.count_nonzero(found.escape & (found.headers != ZEROS) & (found.headers & WHOLE != WHOLE)))
+        placed = by_place(some, 1)
+        found = found_facts(placed)
+        ones = np.count_nonzero(placed, axis=0)
+        distances += np.bincount(found["width"].reshape(-1), ones.reshape(-1), _WIDEST + 1).astype(np.int64)
+        lines += found["headers"].size
+        zeros += int(np.count_nonzero(found["headers"] == ZEROS))
+        escapes += int(np.count_nonzero(found["escape"]))
     return Exponents(bits, 8 * size, distances=tuple(distances.tolist()), lines=lines, zero_lines=zeros,
                      escape_lines=escapes)
 

@@ -1,96 +1,26 @@
-"""The C library of the block stream writes and reads what the plain reference does, byte for byte."""
+"""The C library beside its streams, which are compared in tests/golden/codec: examples, bounds, CRC, heads of files."""
 
 from __future__ import annotations
 
 import random
 import re
-from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cdma.golden.codec import files
 from cdma.golden.reference import blocks as reference
 from tests.docs.pages import ROOT, blocks
-from tests.golden.c.codec import CODINGS, Codec, Head, block_of, expected
-from tests.golden.c.tensors import EXPONENTS, corners, floats, free_payload, raws
+from tests.golden.implementations import Codec, Head
+from tests.golden.samples import CODED, CODINGS
 
 SIZE = 512
-CODED = {name: coding for name, coding in CODINGS.items() if coding}
-by_coding = pytest.mark.parametrize("coding", CODINGS.values(), ids=CODINGS)
-
-
-def element(coding: int) -> int:
-    return coding & 15 or 1
-
-
-@cache
-def stream_of(raw: bytes, coding: int, block: int = SIZE, fallback: bool = True) -> bytes:
-    """What the reference writes."""
-    return reference.compress_blocks(raw, coding or 1, block, fallback, leave_raw=coding == 0)
 
 
 def unhex(words: str) -> bytes:
     """Bytes of hexadecimal words; ``00*64`` stands for 64 of them."""
     parts = (word.partition("*") for word in words.split())
     return b"".join(bytes.fromhex(digits) * int(times or 1) for digits, _, times in parts)
-
-
-def check(codec: Codec, raw: bytes, coding: int, block: int = SIZE, fallback: bool = True) -> None:
-    """The stream is that of the reference, with no byte of capacity to spare, and gives the raw bytes again."""
-    stream = stream_of(raw, coding, block, fallback)
-    assert codec.compress(raw, coding, block, fallback) == stream
-    assert codec.compress(raw, coding, block, fallback, capacity=len(stream)) == stream
-    assert codec.decompress(stream, block, len(raw), coding) == raw
-    assert codec.decompress(stream, block) == raw
-
-
-@pytest.mark.parametrize("variant", ["codec", "portable_codec"])
-@by_coding
-def test_corners(variant: str, coding: int, request: pytest.FixtureRequest) -> None:
-    codec = request.getfixturevalue(variant)
-    for raw in corners(element(coding)):
-        for fallback in (True, False):
-            check(codec, raw, coding, fallback=fallback)
-
-
-@by_coding
-def test_short_blocks_of_every_length(coding: int, codec: Codec) -> None:
-    size = element(coding)
-    raw = floats(2 * SIZE // size, size, 5) if size > 1 else random.Random(5).randbytes(SIZE)
-    for elements in range(SIZE // size + 1):
-        check(codec, raw[:elements * size], coding, fallback=False)
-
-
-@pytest.mark.parametrize("block", [640, 4096, 32768])
-@by_coding
-def test_block_sizes(coding: int, block: int, codec: Codec) -> None:
-    size = element(coding)
-    elements = (block + 1000) // size
-    check(codec, floats(elements, size, 9) if size > 1 else random.Random(9).randbytes(elements), coding, block)
-
-
-def test_sequence_begins_anew_after_256_blocks(codec: Codec) -> None:
-    check(codec, floats(260 * SIZE // 4, 4, 11), CODINGS["zvc32"])
-
-
-@by_coding
-@settings(max_examples=40)
-@given(data=st.data())
-def test_random_tensors(coding: int, codec: Codec, data: st.DataObject) -> None:
-    raw = data.draw(raws(element(coding)))
-    check(codec, raw, coding, data.draw(st.sampled_from([512, 640, 1024])), data.draw(st.booleans()))
-
-
-@pytest.mark.parametrize("size", EXPONENTS)
-@settings(max_examples=60)
-@given(seed=st.integers(0, 1 << 30))
-def test_facts_that_other_writers_choose(size: int, codec: Codec, seed: int) -> None:
-    payload = free_payload(size, SIZE // 128, seed)
-    stream = block_of(EXPONENTS[size], payload)
-    assert codec.decompress(stream, SIZE) == expected(stream, SIZE)
 
 
 def test_examples_of_the_page(codec: Codec) -> None:

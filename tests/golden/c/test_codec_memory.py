@@ -14,8 +14,8 @@ from cdma.golden.reference import blocks as reference
 from cdma.hdl.config.engine import load_engine
 from cdma.hdl.generate.handover.c_header import c_header
 from cdma.hdl.generate.handover.files import DRIVER, driver
-from tests.golden.c.codec import CODINGS, FOLDER, STRICT, block_of
-from tests.golden.c.tensors import EXPONENTS, floats, free_payload
+from tests.golden.implementations import FOLDER, STRICT, block_of
+from tests.golden.samples import CODINGS, EXPONENTS, floats, free_payload
 
 _INPUTS = 3000
 _BLOCKS = (512, 640, 4096)

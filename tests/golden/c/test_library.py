@@ -11,7 +11,7 @@ import pytest
 from cdma.golden.c import compiled, library
 from cdma.golden.codec import blocks
 from cdma.golden.reference.blocks import compress_blocks
-from tests.golden.samples import CODINGS, raw_bytes
+from tests.golden.samples import CODED, raw_bytes
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def both(raw: bytes, coding: int) -> set[bytes]:
     return found
 
 
-@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("coding", CODED.values(), ids=CODED)
 def test_bytes_of_c_are_those_of_numpy_and_of_the_reference(coding: int) -> None:
     assert len(both(raw_bytes(10_000, coding & 15, 0.4, 1), coding)) == 1
 

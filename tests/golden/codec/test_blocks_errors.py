@@ -13,10 +13,21 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec.crc32c import crc32c
 from cdma.golden.codec.errors import Reason, StreamError
 from cdma.golden.reference import blocks as reference
-from tests.golden.samples import CODINGS, ELEMENT_BYTES, damaged, floats, outcome, raw_bytes, raws_for
+from cdma.golden.reference.lines import MalformedError
+from tests.golden.implementations import Codec, Fault, Numpy, block_of, expected
+from tests.golden.samples import (
+    CODED,
+    ELEMENT_BYTES,
+    EXPONENTS,
+    damaged,
+    floats,
+    free_payload,
+    outcome,
+    raw_bytes,
+    raws,
+)
 
-pytestmark = pytest.mark.usefixtures("codec_in_use")
-
+by_coding = pytest.mark.parametrize("coding", CODED.values(), ids=CODED)
 SIZE = 512
 RAW = b"y" * SIZE
 ZEROS = (4, bytes(16))
@@ -33,10 +44,42 @@ def changed(stream: bytes, place: int, value: int) -> bytes:
     return stream[:place] + bytes([value]) + stream[place + 1:]
 
 
+class _Skimmer(reference.Reader):
+    """The reference without payloads."""
+
+    def expand(self, payload: bytes, coding: int, least: int, most: int) -> bytes:
+        return b""
+
+
+def skimmed(stream: bytes, block: int) -> list[Any]:
+    """What a walk from header to header finds."""
+    reader, found, at = _Skimmer(stream, block), [], 0
+    while at < len(stream):
+        try:
+            _, after = reader.read_one(at, len(found), 0)
+        except MalformedError as error:
+            return [*found, error.fault]
+        found.append((len(found), at, int.from_bytes(stream[at:at + 2], "little"), stream[at + 2], after))
+        at = after
+    return found
+
+
+def parts_of(stream: bytes, block: int) -> list[bytes | Fault]:
+    """What the blocks of a stream, each alone, hold; up to the first wrong header."""
+    reader, found = reference.Reader(stream, block), []
+    for number, at, *_ in (one for one in skimmed(stream, block) if isinstance(one[0], int)):
+        try:
+            found.append(reader.read_one(at, number, 0)[0])
+        except MalformedError as error:
+            found.append(error.fault)
+    return found
+
+
 FIELDS = (0x00, 0x01, 0x02, 0x04, 0x11, 0x12, 0x14, 0x22, 0x24, 0x91, 0x92, 0x94, 0xA2, 0xA4)
 LINE = b"\xff" * 4 + b"x" * 128
 GOOD = stream_of(ZEROS, (0, RAW), (0, b"abc"))
 
+# Stream, options, and reason, byte, line and block of the fault.
 CASES: list[tuple[str, bytes, dict[str, Any], tuple[Reason, int, int | None, int | None]]] = [
     ("header cut", GOOD + b"\4\0", {"raw_bytes": 3 * SIZE}, (Reason.BAD_LENGTH, 536, None, 2)),
     ("header cut after a full block", stream_of(ZEROS) + b"\4\0", {}, (Reason.TRUNCATED_HEADER, 20, None, 1)),
@@ -105,22 +148,39 @@ CASES: list[tuple[str, bytes, dict[str, Any], tuple[Reason, int, int | None, int
     ("group cut", stream_of((0x22, b"\x10\xff\xff\xff" + bytes(63)), ZEROS), {}, (Reason.TRUNCATED_DATA, 8, 0, 0)),
     ("group left", stream_of((0x22, b"\x10\xff\xff\xff" + bytes(65)), ZEROS), {}, (Reason.TRAILING_BYTES, 72, 3, 0)),
     ("dense where elements are missing", stream_of((0xA2, b"\2\0\0\0\x10\0\0\0\1")), {}, (Reason.BAD_TAG, 8, 0, 0)),
+    ("width 7 with a base", block_of(0x22, bytes([0x87]) * 4 + bytes(4)), {}, (Reason.BAD_FACTS, 4, 0, 0)),
+    ("widths below zero in the third line", block_of(0x22, bytes([0xFF, 0xFF, 0x41, 0xFF, 2, 0, 0, 0]) + bytes(8)), {},
+     (Reason.BAD_FACTS, 8, 2, 0)),
+    ("facts cut", block_of(0x22, bytes([0x82] * 4)), {}, (Reason.TRUNCATED_FACTS, 8, None, 0)),
+    ("fewer line headers than lines", block_of(0xA2, (4000).to_bytes(4, "little") + bytes(20)), {"block": 4096},
+     (Reason.TRUNCATED_FACTS, 28, None, 0)),
+    ("tag of a line of float32 cut", block_of(0x24, bytes([2] * 4) + bytes(15)), {},
+     (Reason.TRUNCATED_TAG, 23, None, 0)),
+    ("data of a wide line cut", block_of(0x22, b"\x12\xff\xff\xff" + bytes(70)), {},
+     (Reason.TRUNCATED_DATA, 8, 0, 0)),
+    ("tag of a missing element", block_of(0xA4, b"\x04\0\0\0\0\0\0\0\2\0\0\0" + bytes(3)), {},
+     (Reason.BAD_TAG, 12, 0, 0)),
+    ("short, fraction", block_of(0x92, b"\3\0\0\0" + bytes(8)), {}, (Reason.BAD_LENGTH, 4, None, 0)),
+    ("short, then another", block_of(0x94, b"\4\0\0\0" + bytes(4)) + bytes(4), {}, (Reason.BAD_CODING, 2, None, 0)),
+    ("short, bytes left", block_of(0x94, b"\4\0\0\0\1\0\0\0" + bytes(5)), {}, (Reason.TRAILING_BYTES, 16, 0, 0)),
+    ("lines that say they are short", block_of(0x81, bytes(16)), {}, (Reason.BAD_CODING, 2, None, 0)),
+    ("exponents of bytes", block_of(0x21, bytes(16)), {}, (Reason.BAD_CODING, 2, None, 0)),
     ("first fault first", stream_of((4, bytes(20)), (9, RAW)), {"crc": 0}, (Reason.TRAILING_BYTES, 20, 3, 0)),
     ("header before its padding", changed(stream_of((9, b"abc")), 7, 1), {}, (Reason.BAD_CODING, 2, None, 0)),
 ]
 
 
 @pytest.mark.parametrize(("stream", "options", "fault"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_reason_byte_line_and_block(stream: bytes, options: dict[str, Any],
+def test_reason_byte_line_and_block(coder: Numpy | Codec, stream: bytes, options: dict[str, Any],
                                     fault: tuple[Reason, int, int | None, int | None]) -> None:
+    wanted, options = (fault[0].name, *fault[1:]), {"block": SIZE} | options
+    if (crc := options.pop("crc", None)) is None:
+        assert coder.decompress(stream, **options) == wanted == expected(stream, **options)
+        return
     with pytest.raises(StreamError) as caught:
-        blocks.decompress(stream, SIZE, **options)
+        blocks.decompress(stream, options["block"], crc=crc)
     error = caught.value
     assert (error.reason, error.offset, error.line, error.block) == fault
-    options = {name: value for name, value in options.items() if name != "crc"}
-    if error.reason is not Reason.CRC_MISMATCH:
-        reader = reference.Reader(stream, SIZE, options.get("raw_bytes"), options.get("coding"))
-        assert outcome(reader.read) == (error.reason.name, *fault[1:])
 
 
 def test_every_reason_has_a_case() -> None:
@@ -169,44 +229,63 @@ def test_read_block_looks_at_headers_before_it_only() -> None:
         blocks.read_block(stream_of(ZEROS) + b"\0", 1, SIZE)
 
 
-@pytest.mark.parametrize("coding", CODINGS)
+@by_coding
+@settings(max_examples=100)
 @given(data=st.data(), block=st.sampled_from([512, 640]), fallback=st.booleans())
-@settings(max_examples=150)
-def test_damaged_stream_as_the_reference_has_it(coding: int, data: st.DataObject, block: int, fallback: bool) -> None:
-    raw = data.draw(raws_for(coding))
+def test_damaged_stream_as_the_reference_has_it(coder: Numpy | Codec, coding: int, data: st.DataObject, block: int,
+                                                fallback: bool) -> None:
+    size = coding & 15
+    raw = data.draw(raws(size))
     stream = data.draw(damaged(reference.compress_blocks(raw, coding, block, fallback)))
-    for known, asked in ((None, None), (len(raw), None), (None, coding), (len(raw), coding)):
-        assert outcome(blocks.decompress, stream, block, known, None, asked) \
-            == outcome(reference.Reader(stream, block, known, asked).read)
+    for known, asked in ((None, None), (len(raw), coding), (len(raw) + size, None), (max(len(raw) - size, 0), None)):
+        assert coder.decompress(stream, block, known, asked) == expected(stream, block, known, asked)
+    other = data.draw(st.sampled_from([512, 1024, 32768]))
+    assert coder.decompress(stream, other) == expected(stream, other)
+    assert list(coder.blocks(stream, block)) == skimmed(stream, block)
+    for number, part in enumerate(parts_of(stream, block)):
+        assert coder.read_block(stream, block, number) == part
+
+
+@pytest.mark.parametrize("size", EXPONENTS)
+@settings(max_examples=60)
+@given(seed=st.integers(0, 1 << 30), data=st.data())
+def test_damaged_facts(coder: Numpy | Codec, size: int, seed: int, data: st.DataObject) -> None:
+    """The payload is damaged, the header is not; a short block gets its facts from a full one."""
+    payload = data.draw(damaged(free_payload(size, SIZE // 128, seed)))
+    short = data.draw(st.sampled_from([0, 4, 100, 384, SIZE - size, SIZE]))
+    coding = EXPONENTS[size] | (0x80 if short else 0)
+    stream = block_of(coding, (short.to_bytes(4, "little") if short else b"") + payload)
+    assert coder.decompress(stream, SIZE) == expected(stream, SIZE)
 
 
 @pytest.mark.parametrize("field", [0x11, 0x12, 0x14, 0x22, 0x24, 0x91, 0x92, 0x94, 0xA2, 0xA4])
 @given(payload=st.binary(max_size=560), raw=st.integers(1, 520), headers=st.lists(st.integers(0, 255), max_size=4))
-def test_random_payloads_as_the_reference_has_them(field: int, payload: bytes, raw: int, headers: list[int]) -> None:
+def test_random_payloads_as_the_reference_has_them(coder: Numpy | Codec, field: int, payload: bytes, raw: int,
+                                                   headers: list[int]) -> None:
     word = raw.to_bytes(4, "little") if field & 0x80 else b""
-    stream = stream_of((field, word + bytes(headers) + payload))
+    stream = block_of(field, word + bytes(headers) + payload)
+    raw -= raw % (field & 7)
     for known in (None, raw):
-        assert outcome(blocks.decompress, stream, SIZE, known) == outcome(reference.Reader(stream, SIZE, known).read)
+        assert coder.decompress(stream, SIZE, known) == expected(stream, SIZE, known)
 
 
 @given(stream=st.binary(max_size=300), raw=st.integers(0, 1200))
-def test_random_bytes_as_the_reference_has_them(stream: bytes, raw: int) -> None:
+def test_random_bytes_as_the_reference_has_them(coder: Numpy | Codec, stream: bytes, raw: int) -> None:
     for known in (None, raw):
-        assert outcome(blocks.decompress, stream, SIZE, known) == outcome(reference.Reader(stream, SIZE, known).read)
+        assert coder.decompress(stream, SIZE, known) == expected(stream, SIZE, known)
     outcome(list, blocks.headers(stream))
 
 
-@pytest.mark.parametrize("coding", CODINGS)
-def test_cut_and_flipped_at_every_byte(coding: int) -> None:
+@by_coding
+def test_cut_and_changed_at_every_byte(coder: Numpy | Codec, coding: int) -> None:
     size = coding & 15
-    raw = raw_bytes(1100 // size, size, 0.6, 9) if coding < 0x20 else floats(1100 // size, size, "positive", 9)
+    raw = floats(1100 // size, size, 2)
     stream = reference.compress_blocks(raw, coding, SIZE, True)
     for place in range(len(stream)):
-        flipped = changed(stream, place, stream[place] ^ 1 << place % 8)
-        for bad in (stream[:place], flipped):
+        bits = (1 << place % 8, 1, 0x80, 0xFF) if isinstance(coder, Codec) else (1 << place % 8,)
+        for bad in (stream[:place], *(changed(stream, place, stream[place] ^ flip) for flip in bits)):
             for known in (None, len(raw)):
-                assert outcome(blocks.decompress, bad, SIZE, known) \
-                    == outcome(reference.Reader(bad, SIZE, known).read)
+                assert coder.decompress(bad, SIZE, known) == expected(bad, SIZE, known)
 
 
 @pytest.mark.parametrize("size", ELEMENT_BYTES)

@@ -14,8 +14,6 @@ from cdma.golden.codec import lines as zvc
 from cdma.golden.reference import lines as reference
 from tests.golden.samples import ELEMENT_BYTES, raw_bytes, raws
 
-pytestmark = pytest.mark.usefixtures("codec_in_use")
-
 LINE = 128
 WRONG_TYPE: dict[str, Any] = {"text": "4", "float": 4.0}
 

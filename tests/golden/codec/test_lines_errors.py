@@ -14,8 +14,6 @@ from cdma.golden.codec.errors import Reason, StreamError
 from cdma.golden.reference import lines as reference
 from tests.golden.samples import ELEMENT_BYTES, damaged, outcome, raw_bytes, raws
 
-pytestmark = pytest.mark.usefixtures("codec_in_use")
-
 ONES, NONE = b"\xff" * 4, bytes(4)
 DENSE = ONES + b"x" * 128
 

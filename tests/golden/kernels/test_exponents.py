@@ -7,18 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdma.golden.kernels import exponents_numpy, windows
-from cdma.golden.kernels.octets import spread, squeezed
+from cdma.golden.kernels import exponents_numpy
 from cdma.golden.reference.blocks import compress_blocks
 from cdma.golden.reference.exponents import decompress_exponents
-from tests.golden.samples import KINDS, floats
+from tests.golden.samples import corners
 
 BLOCK = 512
 
 
 def sample(size: int) -> bytes:
-    """Two blocks of each kind of values, between blocks of zeros."""
-    return b"".join(floats(2 * BLOCK // size, size, kind, number) + bytes(BLOCK) for number, kind in enumerate(KINDS))
+    """Whole blocks of all corners."""
+    return b"".join(raw + bytes(-len(raw) % BLOCK) for raw in corners(size))
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -28,8 +27,6 @@ def test_the_result_is_that_of_the_reference_in_steps_of_any_size(
     raw = sample(size)
     expected = compress_blocks(raw, 0x20 + size, BLOCK, limit == BLOCK)
     for step in (1, 7, 1 << 20):
-        monkeypatch.setattr("cdma.golden.kernels.exponent_fields.STEP_LINES", step)
-        monkeypatch.setattr("cdma.golden.kernels.exponents_numpy.STEP_LINES", step)
         monkeypatch.setattr("cdma.golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
         # No byte more than the stream has.
         out = np.zeros(len(expected), np.uint8)
@@ -50,7 +47,6 @@ def test_blocks_come_back_from_any_places(size: int, monkeypatch: pytest.MonkeyP
     assert len(first) == len(blocks)
     order = np.random.default_rng(1).permutation(len(first))
     for step in (1, 7, 1 << 20):
-        monkeypatch.setattr("cdma.golden.kernels.exponents_numpy.STEP_LINES", step)
         monkeypatch.setattr("cdma.golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
         out = np.empty((len(order), BLOCK), np.uint8)
         ends = exponents_numpy.expand_exponents(stream, size, np.array(first)[order], BLOCK // 128, out.reshape(-1))
@@ -99,33 +95,3 @@ def test_no_blocks_are_no_bytes(size: int) -> None:
     nothing = np.empty(0, np.uint8)
     assert exponents_numpy.pack_exponents(nothing, nothing, size, BLOCK, BLOCK, 0x20 + size) == 0
     assert exponents_numpy.expand_exponents(nothing, size, np.empty(0, np.int64), BLOCK // 128, nothing).size == 0
-
-
-def test_octets() -> None:
-    numbers = np.random.default_rng(1).integers(0, 256, (500, 8), dtype=np.uint8)
-    for bits in range(9):
-        octets = (numbers & np.uint8((1 << bits) - 1)).view("<u8")[:, 0]
-        each = np.full(octets.size, bits, np.uint64)
-        packed = squeezed(octets, each)
-        whole = [sum(int(number) << bits * place for place, number in enumerate(row))
-                 for row in octets.view(np.uint8).reshape(-1, 8)]
-        assert packed.tolist() == whole
-        behind = np.uint64((1 << 64) - (1 << 8 * bits))
-        assert (spread(packed | behind, each) == octets).all()
-
-
-def test_windows() -> None:
-    content = np.arange(20, dtype=np.uint8)
-    assert windows.read(content, np.array([16, 3]), 4).tolist() == [[16, 17, 18, 19], [3, 4, 5, 6]]
-    # The later one stays where they overlap.
-    windows.write(content, np.array([2, 4]), np.array([[90, 91, 92], [93, 94, 95]], np.uint8))
-    assert content[:8].tolist() == [0, 1, 90, 91, 93, 94, 95, 7]
-    places = np.array([0, 5, 12, 16, 15, 3])
-    for before, near, far in ((0, 0, 3), (5, 1, 3), (13, 4, 5)):
-        around = np.concatenate([np.zeros(before), content, np.zeros(5)])
-        seen = []
-        for some, part, there in windows.spans(content, places, before, 5, 2):
-            assert (part is content) == (near <= some.start and some.stop <= far)
-            assert len(there) <= 2
-            seen += windows.read(part, there - before, before + 5).tolist()
-        assert seen == [around[place:place + before + 5].tolist() for place in places]

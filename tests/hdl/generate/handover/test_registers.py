@@ -23,7 +23,7 @@ from cdma.hdl.generate.handover.c_header import c_header
 from cdma.hdl.generate.handover.register_map import register_facts, register_page
 from cdma.hdl.generate.handover.statuses import ADVICE, MEANINGS
 from cdma.hdl.generate.handover.systemrdl import systemrdl
-from tests.golden.c.codec import FOLDER
+from tests.golden.implementations import FOLDER
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 _CONFIGS = {name: load_engine(name) for name in engine_preset_names()} | {

@@ -1,4 +1,5 @@
-"""The C library of the block stream, called from Python: exact buffers, and outcomes like those of the reference."""
+"""What codes block streams, with the same methods: the golden model in NumPy, and the C library as users compile it,
+with exact buffers. Outcomes are those of the reference."""
 
 from __future__ import annotations
 
@@ -10,16 +11,17 @@ from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_int32, c_int64, c_
 from pathlib import Path
 
 from cdma.golden import c as golden_c
+from cdma.golden.c.library import use
+from cdma.golden.codec import blocks
+from cdma.golden.codec.errors import StreamError
 from cdma.golden.reference.blocks import Reader
 from cdma.golden.reference.lines import MalformedError
+from tests.golden.samples import outcome
 
-__all__ = ["CODINGS", "FOLDER", "STRICT", "Codec", "Fault", "Head", "block_of", "build", "expected", "statuses"]
+__all__ = ["FOLDER", "STRICT", "Codec", "Fault", "Head", "Numpy", "block_of", "build", "expected", "statuses"]
 
 FOLDER = Path(golden_c.__file__).parent
 """Where the library's source is."""
-
-CODINGS = {"raw": 0, "lines8": 0x01, "lines16": 0x02, "lines32": 0x04, "zvc8": 0x11, "zvc16": 0x12, "zvc32": 0x14,
-           "bfloat16": 0x22, "float32": 0x24}
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
@@ -76,8 +78,35 @@ def block_of(coding: int, payload: bytes) -> bytes:
     return len(payload).to_bytes(2, "little") + bytes([coding, 0]) + payload + bytes(-len(payload) % 4)
 
 
+class Numpy:
+    """The golden model without the C library."""
+
+    def compress(self, raw: bytes, coding: int, block: int, fallback: bool = True) -> bytes:
+        """The stream; coding 0 leaves all blocks raw."""
+        with use("numpy"):
+            return blocks.compress(raw, coding or 1, block, fallback, leave_raw=not coding).tobytes()
+
+    def decompress(self, stream: bytes, block: int, raw_bytes: int | None = None, coding: int | None = None
+                   ) -> bytes | Fault:
+        """The raw bytes, or what is wrong and where."""
+        with use("numpy"):
+            return outcome(blocks.decompress, stream, block, raw_bytes, None, coding or None)
+
+    def blocks(self, stream: bytes, block: int) -> Iterator[tuple[int, int, int, int, int] | Fault]:
+        """Number, offset, payload bytes, coding and next offset of all blocks; last, what is wrong behind them."""
+        try:
+            for one in blocks.headers(stream, block):
+                yield one.number, one.offset, one.payload_bytes, one.field, one.end
+        except StreamError as error:
+            yield error.reason.name, error.offset, error.line, error.block
+
+    def read_block(self, stream: bytes, block: int, number: int) -> bytes | Fault:
+        """The raw bytes of one block."""
+        return outcome(blocks.read_block, stream, number, block)
+
+
 class Codec:
-    """The library's functions."""
+    """The C library's functions."""
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
