@@ -51,5 +51,6 @@ def test_memories_are_those_of_the_table() -> None:
 def test_rows_with_parity_are_those_of_the_table() -> None:
     config = load_engine("default").replace(buffer_parity=True, safe_writes=True)
     lane = _Memories(OffloadLane(config)).found + _Memories(PrefetchLane(config)).found
-    documented = {int(bits) for row in table(ROOT / "docs/options.md", "memories") for bits in re.findall(r"\d+", row[2])}
+    rows = table(ROOT / "docs/options.md", "memories")
+    documented = {int(bits) for row in rows for bits in re.findall(r"\d+", row[2])}
     assert documented == {bits for _, bits, _ in lane}
