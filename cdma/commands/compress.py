@@ -14,6 +14,7 @@ from cdma.console.options import (
     element_option,
     json_option,
     one_array,
+    refuse,
     stream_option,
     write_bytes,
 )
@@ -66,9 +67,8 @@ def run(call: argparse.Namespace) -> int:
     from cdma.measure.streams import compress_blocks, compress_lines
     from cdma.workload.dumps import own_element_bytes, type_name
 
-    for option in ("coding", "block_bytes", "no_fallback"):
-        if call.lines and getattr(call, option):
-            raise ValueError(f"--{option.replace('_', '-')} is for blocks: leave it out, or leave --lines out")
+    if call.lines:
+        refuse(call, "a line stream (--lines) has no blocks", "--coding", "--block-bytes", "--no-fallback")
     if call.output != "-":
         check_folder_of(call.output)
     array = one_array(call.input, call.array, call.element, call.dtype)
