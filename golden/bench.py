@@ -1,17 +1,10 @@
-"""How fast the golden model is on one core, beside zlib, lz4 and zstd at level 1 on the same data in the same run.
-
-    python -m cdma.golden.bench [--json] [--megabytes N] [--density D ...]
-"""
+"""How fast the golden model is on one core, beside zlib, lz4 and zstd at level 1 on the same data in the same run."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import platform
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +13,11 @@ import numpy as np
 from cdma.golden.c import library
 from cdma.golden.codec.buffers import Bytes
 from cdma.golden.codec.crc32c import crc32c
-from cdma.golden.results import derived, to_json
+from cdma.golden.results import derived
 from cdma.golden.speeds.codecs import codecs
-from cdma.golden.speeds.samples import DENSITIES, Sample, samples
+from cdma.golden.speeds.samples import Sample, samples
 
-__all__ = ["Bench", "Speed", "crc_speed", "machine", "main", "measure", "table"]
+__all__ = ["Speed", "crc_speed", "machine", "measure"]
 
 RAW_BYTES = 8 << 20
 
@@ -79,15 +72,6 @@ class Speed:
         return Sample(self.values, self.density, self.activation)
 
 
-@dataclass(frozen=True)
-class Bench:
-    """What was measured: on which machine, the CRC's GB a second, and the codecs."""
-
-    machine: dict[str, str]
-    crc32c: float
-    rows: tuple[Speed, ...]
-
-
 def measure(chosen: Sequence[Sample] | None = None, raw_bytes: int = RAW_BYTES,
             progress: Progress | None = None) -> list[Speed]:
     """Speeds of every codec on the same data; every codec must restore the same bytes.
@@ -132,18 +116,6 @@ def machine() -> dict[str, str]:
             "C library": library.about()}
 
 
-def table(rows: Sequence[Speed]) -> str:
-    """The rows as text: for each type of values, a line per sample and codec."""
-    wide = max(len(row.label) for row in rows)
-    lines = [f"{'values':<8}  {'density':>7}  {'codec':<{wide}}  {'ratio':>9}  {'in GB/s':>8}  {'out GB/s':>8}"]
-    lines.append("  ".join("-" * width for width in (8, 7, wide, 9, 8, 8)))
-    for row in rows:
-        figures = (f"{row.ratio:9.3f}  {row.compress:8.2f}  {row.decompress:8.2f}"
-                   if row.ratio is not None else row.note)
-        lines.append(f"{row.values:<8}  {row.sample.label:>7}  {row.label:<{wide}}  {figures}")
-    return "\n".join(lines)
-
-
 def _measured(row: Speed, data: Bytes, compress: Callable[[Any], Any], decompress: Callable[[Any], Any]) -> Speed:
     packed = compress(data)
     if not np.array_equal(np.frombuffer(decompress(packed), np.uint8), data):
@@ -171,63 +143,3 @@ def _processor() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.processor() or platform.machine()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m cdma.golden.bench", description=(
-        "Measure the golden model on one core, beside zlib, lz4 and zstd at level 1 on the same data."))
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--megabytes", type=_megabytes, default=RAW_BYTES >> 20, metavar="N",
-                        help=f"raw data for each measurement in MiB, 1 to 1024 (default: {RAW_BYTES >> 20})")
-    parser.add_argument("--density", type=_density, nargs="+", default=DENSITIES, metavar="D",
-                        help="shares of elements that are not zero, 0 to 1 "
-                             f"(default: {' '.join(map(str, DENSITIES))})")
-    call = parser.parse_args(arguments)
-    raw_bytes = call.megabytes << 20
-    with _progress() as progress:
-        rows = measure(samples(call.density), raw_bytes, progress=progress)
-    outcome = Bench(machine(), crc_speed(raw_bytes), tuple(rows))
-    if call.json:
-        print(json.dumps(to_json(outcome), indent=1))
-        return 0
-    print(table(rows))
-    print(f"\nCRC-32C: {outcome.crc32c:.2f} GB/s. {call.megabytes} MiB of raw data; "
-          + ", ".join(f"{name} {value}" for name, value in outcome.machine.items()))
-    return 0
-
-
-def _megabytes(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 1024, not {text!r}")
-    return int(text)
-
-
-def _density(text: str) -> float:
-    try:
-        density = float(text)
-    except ValueError:
-        density = -1.0
-    if not 0 <= density <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
-    return density
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A progress line on standard error, overwritten each time; None if that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-
-    def show(text: str, number: int, total: int) -> None:
-        print(f"\r\033[K{number}/{total}  {text}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

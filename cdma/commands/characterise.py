@@ -8,7 +8,7 @@ from typing import Any
 
 from cdma.console.about import date_option, made_on, project_version
 from cdma.console.files import check_folder_of
-from cdma.console.numbers import positive
+from cdma.console.numbers import one_or_more, positive
 from cdma.console.options import add_command, check_raw_options, dtype_option, element_option, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
@@ -69,17 +69,11 @@ def add(commands: Any) -> None:
                         "paper, smallest, tiny or wide (default: paper)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="its clock (default: 1000)")
     parser.add_argument("--arrays", action="store_true", help="print every array too, after the groups")
-    parser.add_argument("--jobs", type=_jobs, metavar="N", help="worker processes (default: one for each core)")
+    parser.add_argument("--jobs", type=one_or_more, metavar="N", help="worker processes (default: one for each core)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="measure on the Dask cluster of this scheduler")
     parser.add_argument("--report", metavar="FILE.html", help="write a page of plots, in one self-contained file")
     date_option(parser)
     json_option(parser)
-
-
-def _jobs(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text!r}")
-    return int(text)
 
 
 def _shape(text: str) -> tuple[int, ...]:

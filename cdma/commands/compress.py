@@ -14,10 +14,11 @@ from cdma.console.options import (
     element_option,
     json_option,
     one_array,
+    refuse,
     stream_option,
     write_bytes,
 )
-from cdma.console.output import count, print_json
+from cdma.console.output import print_json
 
 CODINGS = ("lines8", "lines16", "lines32", "zvc8", "zvc16", "zvc32", "bfloat16", "float32")
 """Names of the codings that a block stream can be asked for."""
@@ -63,24 +64,23 @@ def run(call: argparse.Namespace) -> int:
     import numpy as np
 
     from cdma.golden.codec.files import head_of
-    from cdma.measure.streams import CompressedBlocks, compress_blocks, compress_lines
+    from cdma.measure.streams import compress_blocks, compress_lines
     from cdma.workload.dumps import own_element_bytes, type_name
 
-    for option in ("coding", "block_bytes", "no_fallback"):
-        if call.lines and getattr(call, option):
-            raise ValueError(f"--{option.replace('_', '-')} is for blocks: leave it out, or leave --lines out")
+    if call.lines:
+        refuse(call, "a line stream (--lines) has no blocks", "--coding", "--block-bytes", "--no-fallback")
     if call.output != "-":
         check_folder_of(call.output)
     array = one_array(call.input, call.array, call.element, call.dtype)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element_bytes = call.element // 8 if call.element else own_element_bytes(array)
     if call.lines:
-        stream, facts = compress_lines(raw, element_bytes, call.input, call.output)
+        stream, found = compress_lines(raw, element_bytes, call.input, call.output)
         form = {"element_bytes": element_bytes}
     else:
         coding = _coding(call, array, element_bytes)
         block_bytes = call.block_bytes or DEFAULT_BLOCK_BYTES
-        stream, facts = compress_blocks(raw, coding, call.input, call.output, block_bytes=block_bytes,
+        stream, found = compress_blocks(raw, coding, call.input, call.output, block_bytes=block_bytes,
                                         fallback=not call.no_fallback)
         form = {"block_bytes": block_bytes}
     head = b"" if call.stream else head_of(stream, raw.size, type_name(array.dtype), **form).pack()
@@ -88,14 +88,14 @@ def run(call: argparse.Namespace) -> int:
     if call.output == "-":
         return 0
     if call.json:
-        print_json(facts)
+        print_json(found)
         return 0
-    ratio = "empty" if facts.ratio is None else f"ratio {facts.ratio:.3f}"
-    print(f"{call.output}: {count(facts.raw_bytes)} -> {count(facts.packed_bytes)} bytes, {ratio}, elements of "
-          f"{facts.element_bits} bits")
-    if isinstance(facts, CompressedBlocks):
-        print(f"{count(facts.blocks)} blocks of {facts.block_bytes} raw bytes, coding {facts.coding}, "
-              f"{count(facts.raw_blocks)} of them raw, CRC-32C {facts.crc32c}")
+    ratio = "empty" if found["ratio"] is None else f"ratio {found['ratio']:.3f}"
+    print(f"{call.output}: {found['raw_bytes']:,} -> {found['packed_bytes']:,} bytes, {ratio}, elements of "
+          f"{found['element_bits']} bits")
+    if "blocks" in found:
+        print(f"{found['blocks']:,} blocks of {found['block_bytes']} raw bytes, coding {found['coding']}, "
+              f"{found['raw_blocks']:,} of them raw, CRC-32C {found['crc32c']}")
     return 0
 
 

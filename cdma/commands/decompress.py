@@ -15,6 +15,7 @@ from cdma.console.options import (
     block_size,
     element_option,
     read_stream,
+    refuse,
     stream_option,
     whole_number,
     write_bytes,
@@ -62,11 +63,8 @@ def run(call: argparse.Namespace) -> int:
 
     if call.stream and call.lines and call.element is None:
         raise ValueError("a line stream does not have the element size in it: give --element 8, 16 or 32")
-    if call.lines and call.crc is not None:
-        raise ValueError("a line stream has no CRC: leave --crc out, or leave --lines out for a block stream")
-    if call.lines and call.block_bytes is not None:
-        raise ValueError("a line stream has no blocks: leave --block-bytes out, or leave --lines out for a block "
-                         "stream")
+    if call.lines:
+        refuse(call, "a line stream (--lines) has no blocks and no CRC", "--block-bytes", "--crc")
     if call.stream and not call.lines and call.element is not None:
         raise ValueError("a block stream has the element size in its headers: leave --element out, or add --lines for "
                          "a line stream")

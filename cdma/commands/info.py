@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdma.console.errors import block_size_hint
 from cdma.console.options import DEFAULT_BLOCK_BYTES, add_command, block_size, json_option, read_stream, stream_option
-from cdma.console.output import count, print_json
-from cdma.report.table import Table
-
-if TYPE_CHECKING:
-    from cdma.measure.streams import BlockFacts
+from cdma.console.output import print_json
+from cdma.report.table import Column, Table
 
 _DESCRIPTION = """\
 Read a file of 'cdma compress', or a bare block stream, from header to header and expand it, and print its content: each
@@ -28,6 +25,13 @@ _EXAMPLES = """\
 
 _FIRST = 20
 
+_BLOCKS = [Column("block", "block"), Column("offset", "offset"), Column("coding", "coding", left=True),
+           Column("sequence", "sequence"), Column("payload bytes", "payload_bytes"), Column("raw bytes", "raw_bytes"),
+           Column("ratio", "ratio", ".3f"),
+           *(Column(name, f"exponents.{name}", optional=True) for name in (
+               "lines", "zero", "dense", "signs", "escapes", "bases")),
+           Column("width", "exponents.width", ".1f", optional=True)]
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -42,46 +46,31 @@ def add(commands: Any) -> None:
 
 
 def run(call: argparse.Namespace) -> int:
-    """Print the facts."""
-    from cdma.measure.streams import file_facts, stream_facts
+    """Print the content."""
+    from cdma.measure.streams import file_content, stream_content
 
     content = read_stream(call, call.file, "--block-bytes")
     if call.stream:
         block_bytes = call.block_bytes or DEFAULT_BLOCK_BYTES
         with block_size_hint(block_bytes, given=call.block_bytes is not None):
-            facts = stream_facts(call.file, content, block_bytes)
+            found = stream_content(call.file, content, block_bytes)
     else:
-        facts = file_facts(call.file, content)
+        found = file_content(call.file, content)
     if call.json:
-        print_json(facts)
+        print_json(found)
         return 0
-    shown = facts.blocks if call.all else facts.blocks[:_FIRST]
-    head = ["block", "offset", "coding", "sequence", "payload bytes", "raw bytes", "ratio"]
-    rows = [[str(row.block), str(row.offset), row.coding, str(row.sequence), str(row.payload_bytes),
-             str(row.raw_bytes), f"{row.ratio:.3f}"] for row in shown]
-    if any(row.exponents for row in shown):
-        head += ["lines", "zero", "dense", "signs", "escapes", "bases", "width"]
-        for cells, row in zip(rows, shown, strict=True):
-            cells += _line_facts(row)
-    ratio = "empty" if facts.ratio is None else f"ratio {facts.ratio:.3f}"
-    sizes = f"{count(facts.raw_bytes)} -> {count(facts.packed_bytes)} bytes, {ratio}, CRC-32C {facts.crc32c}"
-    if facts.dtype is not None:
-        sizes += f"\nhead: values of {facts.dtype or 'no known type'}; lengths and CRC are right"
-    if facts.element_bits is not None:
-        print(f"{call.file}: line stream, elements of {facts.element_bits} bits; {sizes}")
+    ratio = "empty" if found["ratio"] is None else f"ratio {found['ratio']:.3f}"
+    sizes = f"{found['raw_bytes']:,} -> {found['packed_bytes']:,} bytes, {ratio}, CRC-32C {found['crc32c']}"
+    if found["dtype"] is not None:
+        sizes += f"\nhead: values of {found['dtype'] or 'no known type'}; lengths and CRC are right"
+    if found["element_bits"] is not None:
+        print(f"{call.file}: line stream, elements of {found['element_bits']} bits; {sizes}")
         return 0
-    print(Table(head, rows, left=(2,)).text())
-    if len(shown) < len(facts.blocks):
-        print(f"... and {len(facts.blocks) - len(shown)} more (--all lists them)")
-    print(f"\n{call.file}: {count(len(facts.blocks))} blocks of {facts.block_bytes} raw bytes, "
-          f"{count(facts.raw_blocks)} of them raw; {sizes}")
+    rows = found["blocks"]
+    shown = rows if call.all else rows[:_FIRST]
+    print(Table(_BLOCKS, shown).text())
+    if len(shown) < len(rows):
+        print(f"... and {len(rows) - len(shown)} more (--all lists them)")
+    print(f"\n{call.file}: {len(rows):,} blocks of {found['block_bytes']} raw bytes, {found['raw_blocks']:,} of them "
+          f"raw; {sizes}")
     return 0
-
-
-def _line_facts(row: BlockFacts) -> list[str]:
-    """What the lines of a block have; empty where it has no exponents."""
-    facts = row.exponents
-    if facts is None:
-        return [""] * 7
-    return [str(facts.lines), str(facts.zero), str(facts.dense), str(facts.signs), str(facts.escapes), str(facts.bases),
-            "" if facts.width is None else f"{facts.width:.1f}"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.console.files import check_folder_of, picture_file
 from cdma.console.networks import efficiency_of, network_options, profile_for
-from cdma.console.numbers import amount, positive
+from cdma.console.numbers import amount, named, positive
 from cdma.console.options import (
     add_command,
     dtype_option,
@@ -90,7 +90,7 @@ def add(commands: Any) -> None:
                         "zvc, exponents, or both with a comma between (default: all that the engine builds)")
     parser.add_argument("--max-error", type=positive, metavar="X", help="largest allowed error of a rounded "
                         "value, as a share of the tensor's largest magnitude (default: any)")
-    parser.add_argument("--hide", action="append", default=[], type=_hidden, metavar="[NAME=]US", help="dumps: "
+    parser.add_argument("--hide", action="append", default=[], type=named(amount), metavar="[NAME=]US", help="dumps: "
                         "microseconds of computing beside each transfer, of all tensors or of one; may be repeated "
                         "(default: 0)")
     parser.add_argument("--gpu", metavar="NAME", help="networks: GPU (default: titan-x); with it, a folder of "
@@ -296,9 +296,3 @@ def _codings(text: str) -> tuple[str, ...]:
     if set(found) - set(CODINGS):
         raise argparse.ArgumentTypeError(f"must be names of {', '.join(CODINGS)} with commas between, not {text!r}")
     return found
-
-
-def _hidden(text: str) -> tuple[str | None, float]:
-    """``10`` or ``conv1=10``, for argparse."""
-    name, _, value = text.rpartition("=")
-    return name or None, amount(value)

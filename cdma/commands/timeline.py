@@ -18,8 +18,8 @@ from cdma.console.networks import (
     schedule_text,
     times_text,
 )
-from cdma.console.numbers import amount, number, positive, share
-from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.numbers import amount, number, one_or_more, positive, share
+from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
@@ -77,9 +77,9 @@ def add(commands: Any) -> None:
                         "use from which tensors are swapped (default: 0.5)")
     parser.add_argument("--budget", type=positive, metavar="GB", help="budget: most that is swapped, as torchtitan's "
                         "cpu_offload_budget_gb")
-    parser.add_argument("--shards", type=_count, default=1, metavar="N", help="GPUs that share the weights, their "
+    parser.add_argument("--shards", type=one_or_more, default=1, metavar="N", help="GPUs that share the weights, their "
                         "gradients and the optimizer's state, as with FSDP (default: 1)")
-    parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
+    parser.add_argument("--lanes", type=one_or_more, metavar="N", help="lanes of the engine (default: the preset's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a lane's beat (default: the "
                         "preset's)")
     parser.add_argument("--share", type=_share_or_file, metavar="X|FILE.json", help="share of its limit that the "
@@ -202,10 +202,3 @@ def _share_or_file(text: str) -> float | str:
     if text.endswith(".json"):
         return text
     return number(text, "a number above 0 and at most 1, or a .json file", lambda value: 0 < value <= 1)
-
-
-def _count(text: str) -> int:
-    number = whole_number(text)
-    if not number:
-        raise argparse.ArgumentTypeError("must be a whole number of 1 or more, not 0")
-    return number

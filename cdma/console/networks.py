@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.errors import warn
-from cdma.console.numbers import positive, share
+from cdma.console.numbers import named, positive, share
 from cdma.console.options import whole_number
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def network_options(parser: Any, about: str = "") -> None:
                         "tensor")
     parser.add_argument("--compute", metavar="TYPE", help=f"{about}what matrix products are computed in: float32, "
                         "tf32, bfloat16, float16 or float8 (default: the type of values)")
-    parser.add_argument("--efficiency", type=_efficiency, action="append", metavar="[KIND=]X", help=f"{about}share of "
+    parser.add_argument("--efficiency", type=named(share), action="append", metavar="[KIND=]X", help=f"{about}share of "
                         "the GPU's peak that is reached: of convolutions and products, or of the KIND convolution, "
                         "product, attention or memory; may be repeated (default: 0.5, memory 1)")
     parser.add_argument("--profile", metavar="FILE.json", help=f"{about}times of every layer instead of the roofline: "
@@ -173,12 +173,6 @@ def profile_for(path: str | None, gpu_name: str) -> Profile | None:
         warn(f"{path} was measured on a CPU, but the model is of a GPU, {device.about}: measure the times there, or "
              "leave --profile out")
     return profile
-
-
-def _efficiency(text: str) -> tuple[str | None, float]:
-    """``0.5`` or ``attention=0.5``, for argparse."""
-    name, _, value = text.rpartition("=")
-    return name or None, share(value)
 
 
 def _ahead(text: str) -> int | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-__all__ = ["amount", "byte_size", "number", "one_or_more", "positive", "share"]
+__all__ = ["amount", "byte_size", "named", "number", "one_or_more", "positive", "share"]
 
 
 def number(text: str, what: str, allowed: Callable[[float], bool]) -> float:
@@ -39,11 +39,23 @@ def one_or_more(text: str) -> int:
     return int(number(text, "a whole number of 1 or more", lambda value: value >= 1 and value.is_integer()))
 
 
-def byte_size(text: str) -> int:
-    """Bytes, with a unit or without: 65536, 64K, 4M, 1.5G."""
-    from cdma.workload.capturing.settings import byte_count
+def named(read: Callable[[str], float]) -> Callable[[str], tuple[str | None, float]]:
+    """What reads ``conv1=10``, or ``10`` for all names, of numbers that ``read`` takes."""
+    def pair(text: str) -> tuple[str | None, float]:
+        name, _, value = text.rpartition("=")
+        return name or None, read(value)
 
+    return pair
+
+
+def byte_size(text: str) -> int:
+    """Bytes, with a unit or without: 65536, 64K, 4M, 1.5G; units are powers of 1024."""
+    plain = text.strip().upper().removesuffix("IB").removesuffix("B")
+    unit = plain[-1:] if plain[-1:] in "KMGT" else ""
     try:
-        return byte_count(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        size = float(plain.removesuffix(unit)) * 1024 ** " KMGT".index(unit or " ")
+    except ValueError:
+        size = -1.0
+    if not 0 <= size < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be bytes, for instance 65536, 64K, 4M or 1.5G, not {text!r}")
+    return int(size)

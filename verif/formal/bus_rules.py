@@ -69,65 +69,54 @@ class Rules:
             raise AttributeError(f"the rules show no {name}") from None
 
 
-def _signals(axi: Any, channels: dict[str, tuple[str, ...]]) -> dict[str, Value]:
-    return {f"{channel}{each}": Value.cast(getattr(axi, f"{channel}{each}")) for channel, fields in channels.items()
-            for each in (*fields, "valid", "ready")}
+def _ports(h: Harness, file: str, bus: Any, channels: dict[str, str], outstanding: int, manager: int,
+           subordinate: int, widths: dict[str, int], shown: dict[str, int]) -> Rules:
+    """The rules of a file of AXI at a port: its channels, each with the fields that it has beside valid and ready."""
+    signals = {f"{channel}{each}": Value.cast(getattr(bus, f"{channel}{each}")) for channel, fields in channels.items()
+               for each in (*fields.split(), "valid", "ready")}
+    return Rules(h, f"axi4_{file}.v", file, {
+        **widths, "MAX_OUTSTANDING": outstanding, "ASSERT_MANAGER": manager, "ASSERT_SUBORDINATE": subordinate,
+    }, signals, {"was_reset": 1, **shown})
 
 
-_REQUEST = ("id", "addr", "len", "size", "burst")
+_REQUEST = "id addr len size burst"
 
 
-def read_rules(h: Harness, axi: Any, outstanding: int, manager: int = ASSERTED, subordinate: int = ASSUMED,
-               name: str = "read") -> Rules:
-    """The rules of AXI4's read channels at a port of which at most ``outstanding`` reads are open."""
-    address, data = len(axi.araddr), len(axi.rdata)
-    return Rules(h, "axi4_read.v", name, {
-        "ADDR_WIDTH": address, "DATA_WIDTH": data, "ID_WIDTH": len(axi.arid), "MAX_OUTSTANDING": outstanding,
-        "ASSERT_MANAGER": manager, "ASSERT_SUBORDINATE": subordinate,
-    }, _signals(axi, {"ar": _REQUEST, "r": ("id", "data", "resp", "last")}), {
-        "was_reset": 1, "ar_waited": 1, "ar_was": len(axi.arid) + address + 30,
-        "reads": ceil_log2(outstanding + 2), "open": outstanding * (len(axi.arid) + 9),
-    })
+def read_rules(h: Harness, axi: Any, outstanding: int) -> Rules:
+    """The rules of AXI4's read channels at the port of a manager, of which at most ``outstanding`` reads are open."""
+    address, data, bits = len(axi.araddr), len(axi.rdata), len(axi.arid)
+    return _ports(h, "read", axi, {"ar": _REQUEST, "r": "id data resp last"}, outstanding, ASSERTED, ASSUMED,
+                  {"ADDR_WIDTH": address, "DATA_WIDTH": data, "ID_WIDTH": bits},
+                  {"ar_waited": 1, "ar_was": bits + address + 30, "reads": ceil_log2(outstanding + 2),
+                   "open": outstanding * (bits + 9)})
 
 
-def write_rules(h: Harness, axi: Any, outstanding: int, manager: int = ASSERTED, subordinate: int = ASSUMED,
-                name: str = "write") -> Rules:
-    """The rules of AXI4's write channels at a port of which at most ``outstanding`` writes are open."""
-    address, data = len(axi.awaddr), len(axi.wdata)
+def write_rules(h: Harness, axi: Any, outstanding: int) -> Rules:
+    """The rules of AXI4's write channels at the port of a manager, of which at most ``outstanding`` writes are open."""
+    address, data, bits, count = len(axi.awaddr), len(axi.wdata), len(axi.awid), ceil_log2(outstanding + 2)
+    return _ports(h, "write", axi, {"aw": _REQUEST, "w": "data strb last", "b": "id resp"}, outstanding, ASSERTED,
+                  ASSUMED, {"ADDR_WIDTH": address, "DATA_WIDTH": data, "ID_WIDTH": bits},
+                  {"aw_waited": 1, "aw_was": bits + address + 30, "w_waited": 1, "w_was": data + data // 8 + 2,
+                   "addresses": count, "bursts": count, "beat": 9, "open": outstanding * (bits + 21)})
+
+
+def lite_rules(h: Harness, bus: Any, outstanding: int) -> Rules:
+    """The rules of AXI4-Lite at the port of a subordinate, of which at most so many reads, and writes, are open."""
     count = ceil_log2(outstanding + 2)
-    return Rules(h, "axi4_write.v", name, {
-        "ADDR_WIDTH": address, "DATA_WIDTH": data, "ID_WIDTH": len(axi.awid), "MAX_OUTSTANDING": outstanding,
-        "ASSERT_MANAGER": manager, "ASSERT_SUBORDINATE": subordinate,
-    }, _signals(axi, {"aw": _REQUEST, "w": ("data", "strb", "last"), "b": ("id", "resp")}), {
-        "was_reset": 1, "aw_waited": 1, "aw_was": len(axi.awid) + address + 30, "w_waited": 1,
-        "w_was": data + data // 8 + 2, "addresses": count, "bursts": count, "beat": 9,
-        "open": outstanding * (len(axi.awid) + 21),
-    })
+    return _ports(h, "lite", bus, {"aw": "addr prot", "w": "data strb", "b": "resp", "ar": "addr prot",
+                                   "r": "data resp"}, outstanding, ASSUMED, ASSERTED,
+                  {"ADDR_WIDTH": len(bus.awaddr), "DATA_WIDTH": len(bus.wdata)},
+                  {"addresses": count, "words": count, "reads": count, "b_waited": 1, "b_was": 2, "r_waited": 1,
+                   "r_was": len(bus.rdata) + 2})
 
 
-def lite_rules(h: Harness, bus: Any, outstanding: int, manager: int = ASSUMED, subordinate: int = ASSERTED,
-               name: str = "lite") -> Rules:
-    """The rules of AXI4-Lite at a port of which at most so many reads, and writes, are open."""
-    count = ceil_log2(outstanding + 2)
-    return Rules(h, "axi4_lite.v", name, {
-        "ADDR_WIDTH": len(bus.awaddr), "DATA_WIDTH": len(bus.wdata), "MAX_OUTSTANDING": outstanding,
-        "ASSERT_MANAGER": manager, "ASSERT_SUBORDINATE": subordinate,
-    }, _signals(bus, {"aw": ("addr", "prot"), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr", "prot"),
-                      "r": ("data", "resp")}), {
-        "was_reset": 1, "addresses": count, "words": count, "reads": count, "b_waited": 1, "b_was": 2, "r_waited": 1,
-        "r_was": len(bus.rdata) + 2,
-    })
-
-
-def stream_rules(h: Harness, stream: Any, manager: int, subordinate: int = OFF, *, user: Value | None = None,
-                 contiguous: bool = True, no_empty: bool = True, name: str = "stream") -> Rules:
-    """The rules of AXI4-Stream at a stream of beats with data, keep and last."""
+def stream_rules(h: Harness, stream: Any, manager: int, user: Value, *, no_empty: bool, name: str) -> Rules:
+    """The rules of AXI4-Stream, with contiguous bytes, at a stream of beats with data, keep and last."""
     payload = stream.payload
-    lanes = len(payload.keep)
     return Rules(h, "axi4_stream.v", name, {
-        "DATA_WIDTH": 8 * lanes, "USER_WIDTH": 1 if user is None else len(user), "NO_EMPTY": int(no_empty),
-        "CONTIGUOUS": int(contiguous), "ASSERT_MANAGER": manager, "ASSERT_SUBORDINATE": subordinate,
+        "DATA_WIDTH": 8 * len(payload.keep), "USER_WIDTH": len(user), "NO_EMPTY": int(no_empty), "CONTIGUOUS": 1,
+        "ASSERT_MANAGER": manager, "ASSERT_SUBORDINATE": OFF,
     }, {
         "tdata": payload.data, "tkeep": payload.keep, "tstrb": payload.keep, "tlast": payload.last,
-        "tuser": Const(0, 1) if user is None else user, "tvalid": stream.valid, "tready": stream.ready,
+        "tuser": user, "tvalid": stream.valid, "tready": stream.ready,
     }, {})

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-__all__ = ["FORMS", "CaptureError", "Names", "Settings", "byte_count", "prefix", "sample"]
+__all__ = ["FORMS", "CaptureError", "Names", "Settings", "prefix", "sample"]
 
 FORMS = ("npz", "safetensors")
 """Kinds of files that arrays can be written to."""
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 class CaptureError(ValueError):
@@ -127,25 +125,6 @@ def sample(shape: Sequence[int], element_bytes: int, limit: int) -> int | None:
         return 1 if element_bytes <= limit else None
     one = math.prod(shape[1:]) * element_bytes
     return min(shape[0], limit // one) or None if one else shape[0]
-
-
-def byte_count(text: str) -> int:
-    """A size as users write it: ``4096``, ``64K``, ``4M``, ``1.5G``; units are powers of 1024.
-
-    Raises
-    ------
-    ValueError
-        If the text is not a size.
-    """
-    plain = text.strip().upper().removesuffix("IB").removesuffix("B")
-    unit = plain[-1:] if plain[-1:] in "KMGT" else ""
-    try:
-        size = float(plain.removesuffix(unit)) * _UNITS[unit]
-    except ValueError:
-        size = -1.0
-    if not 0 <= size < math.inf:
-        raise ValueError(f"must be bytes, for instance 65536, 64K, 4M or 1.5G, not {text!r}")
-    return int(size)
 
 
 def _whole(value: object, least: int) -> bool:

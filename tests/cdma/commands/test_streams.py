@@ -101,9 +101,9 @@ def test_info_counts_what_lines_have(cdma) -> None:
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (["--lines", "--coding", "zvc32"], "--coding is for blocks: leave it out, or leave --lines out"),
-    (["--lines", "--block-bytes", "512"], "--block-bytes is for blocks: leave it out, or leave --lines out"),
-    (["--lines", "--no-fallback"], "--no-fallback is for blocks: leave it out, or leave --lines out"),
+    (["--lines", "--coding", "zvc32"], "a line stream (--lines) has no blocks: leave --coding out"),
+    (["--lines", "--block-bytes", "512"], "a line stream (--lines) has no blocks: leave --block-bytes out"),
+    (["--lines", "--no-fallback"], "a line stream (--lines) has no blocks: leave --no-fallback out"),
     (["--element", "16", "--coding", "zvc32"], "--coding zvc32 has elements of 32 bits, not 16: leave --element out"),
     (["--coding", "zip"], "invalid choice: 'zip'"),
     (["--array", "other", "--coding", "float32"], "dump.npz has 3 bytes, not a multiple of the 4 of an element"),

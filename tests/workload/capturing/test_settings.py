@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdma.workload.capturing.settings import CaptureError, Names, Settings, byte_count, prefix, sample
+from cdma.workload.capturing.settings import CaptureError, Names, Settings, prefix, sample
 from cdma.workload.characterise.arrays import characterise_array
 
 
@@ -75,16 +75,3 @@ def test_samples(shape: tuple[int, ...], size: int, limit: int, kept: int | None
 def test_a_sample_is_the_largest_that_fits(shape: list[int], size: int, limit: int) -> None:
     fitting = [count for count in range(1, shape[0] + 1) if np.empty((count, *shape[1:]), f"V{size}").nbytes <= limit]
     assert sample(shape, size, limit) == max(fitting, default=None)
-
-
-@pytest.mark.parametrize(("text", "size"), [
-    ("0", 0), ("4096", 4096), ("64K", 65536), ("64k", 65536), ("4M", 4 << 20), ("4MiB", 4 << 20), ("1.5G", 3 << 29),
-    ("2 KB", 2048), ("1T", 1 << 40)])
-def test_sizes(text: str, size: int) -> None:
-    assert byte_count(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "M", "-1", "four", "1X", "nan", "inf"])
-def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match=r"must be bytes, for instance 65536, 64K, 4M or 1\.5G, not"):
-        byte_count(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Cat, DomainRenamer, Signal
+from amaranth.hdl import Cat, Const, DomainRenamer, Signal
 
 from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.core import CoreConfig
@@ -36,8 +36,8 @@ def _core(config: CoreConfig | BlockCoreConfig) -> Harness:
             payload=SimpleNamespace(**{name: getattr(top, f"{side}_t{name}") for name in ("data", "keep", "last")}))
 
     beside = [getattr(top, name) for name in ("m_axis_tuser",) if hasattr(top, name)]
-    stream_rules(h, port("s_axis"), ASSUMED, user=top.s_axis_tuser, name="source")
-    stream_rules(h, port("m_axis"), ASSERTED, user=Cat(beside) if beside else None, no_empty=False, name="output")
+    stream_rules(h, port("s_axis"), ASSUMED, top.s_axis_tuser, no_empty=True, name="source")
+    stream_rules(h, port("m_axis"), ASSERTED, Cat(beside) if beside else Const(0, 1), no_empty=False, name="output")
     # Codes beside the last beat stay with it.
     codes = Cat(getattr(top, name) for name in ("error_code", "error_line") if hasattr(top, name))
     if len(codes):
