@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ _BUILDS: list[_Build] = [
 _FLOATS: list[_Build] = [(32, (1, 2, 4), (2, 4)), (64, (2, 4), (2, 4)), (32, (2, 4), (2,)), (32, (4,), (4,))]
 
 
-def _name(build: _Build | float) -> str:
+def _name(build: Any) -> str:
     if isinstance(build, float):
         return str(build)
     size, sizes, exponents = ("".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in build)
