@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import WrittenFile, print_written, write_files
+from cdma.console.files import print_written, write_files
 from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import fixed, print_json
+from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.hdl.codec.coding import LINE_BYTES
-from cdma.report.table import Table
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.hdl.selftest.config import SelftestConfig
@@ -41,47 +39,12 @@ _TESTS = ("engine", "cores")
 _LINES = 128
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """An image that was written, and built where that was asked for."""
-
-    board: str
-    test: str
-    clock_mhz: float
-    clock: str
-    configuration: SelftestConfig
-    dump_bytes: int
-    files: tuple[WrittenFile, ...]
-    built: Built | None
-
-
-@dataclass(frozen=True)
-class _BoardFacts:
-    """A board: what it is, its kind of FPGA, its clock, and what makes its bitstream."""
-
-    about: str
-    family: str
-    clock_mhz: float
-    clock: str
-    bitstream_by: str
-    codings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Parameter:
-    """The values of a parameter that are allowed, its default, and what it sets."""
-
-    allowed: str
-    default: object
-    about: str
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """The boards that can be named, and the parameters by test."""
-
-    boards: Mapping[str, _BoardFacts]
-    parameters: Mapping[str, Mapping[str, _Parameter]]
+_BOARDS = [Column("board", "board"), Column("clock MHz", "clock_mhz", ".0f"), Column("bitstream by", "bitstream_by"),
+           Column("codings", "shown"), Column("what it is", "about")]
+_PARAMETERS = [Column("parameter", "name"), Column("allowed", "allowed", left=True),
+               Column("what it sets (--set NAME=VALUE)", "about")]
+_USED = [Column("resource", lambda row: row[0]), Column("used", lambda row: row[1], ",.10g"),
+         Column("of", lambda row: row[2], ",g"), Column("share", lambda row: 100 * row[1] / row[2], ".0f", " %")]
 
 
 def add(commands: Any) -> None:
@@ -127,8 +90,8 @@ def run(call: argparse.Namespace) -> int:
         written = write_files(folder, files)
         built = build(of, config.name, folder, progress) if call.build else None
     if call.json:
-        print_json(_Outcome(of.name, call.test, of.clock_hz / 1e6, of.clock_source, config, len(lines), tuple(written),
-                            built))
+        print_json({"board": of.name, "test": call.test, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
+                    "configuration": config, "dump_bytes": len(lines), "files": written, "built": built})
         return 0
     for entry in written:
         print_written(entry)
@@ -154,14 +117,13 @@ def _lines(config: SelftestConfig) -> int:
 
 def _built_text(built: Built) -> str:
     used, there = built.used, built.available
-    rows = [[what, f"{taken:,.10g}", f"{of:,g}", f"{100 * taken / of:.0f} %"] for what, taken, of in (
-        ("LUTs", used.luts, there.luts), ("flip-flops", used.flip_flops, there.flip_flops),
-        ("block RAMs", used.block_ram, there.block_ram))]
+    rows = [("LUTs", used.luts, there.luts), ("flip-flops", used.flip_flops, there.flip_flops),
+            ("block RAMs", used.block_ram, there.block_ram)]
     clock = f"clock {built.clock_mhz:g} MHz, {built.clock}"
     reached = "" if built.fmax_mhz is None or built.slowest is None else (
         f"; it would reach {built.fmax_mhz:.1f} MHz, limited by the path from {built.slowest[0]} to {built.slowest[1]}")
     made = f"bitstream {built.bitstream}" if built.bitstream else "no bitstream: Vivado makes it from the files"
-    return (f"{built.board}, {built.part}:\n\n{Table(['resource', 'used', 'of', 'share'], rows).text()}\n\n"
+    return (f"{built.board}, {built.part}:\n\n{Table(_USED, rows).text()}\n\n"
             f"{clock}{reached}\n{made}")
 
 
@@ -169,25 +131,19 @@ def _list(as_json: bool) -> int:
     from cdma.synth.boards.catalog import BOARDS
 
     configs = {test: _default(test, None) for test in _TESTS}
-    listed = _Listed(
-        {name: _BoardFacts(of.about, of.family, of.clock_hz / 1e6, of.clock_source, _maker(of), of.codings)
-         for name, of in BOARDS.items()},
-        {test: {name: _Parameter(field.metadata["allowed"], getattr(config, name), field.metadata["help"])
-                for name, field in config.fields().items()} for test, config in configs.items()})
+    boards = {name: {"about": of.about, "family": of.family, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
+                     "bitstream_by": "cdma board --build" if of.family == "ecp5" else "Vivado", "codings": of.codings}
+              for name, of in BOARDS.items()}
+    parameters = {test: {name: {"allowed": field.metadata["allowed"], "default": getattr(config, name),
+                                "about": field.metadata["help"]} for name, field in config.fields().items()}
+                  for test, config in configs.items()}
     if as_json:
-        print_json(listed)
+        print_json({"boards": boards, "parameters": parameters})
         return 0
     every = configs["engine"].as_dict()["codings"]
-    print(Table(["board", "clock MHz", "bitstream by", "codings", "what it is"], [
-        [name, fixed(of.clock_mhz, 0), of.bitstream_by,
-         "all" if [*of.codings] == every else ", ".join(of.codings), of.about]
-        for name, of in listed.boards.items()], left=(0, 2, 3, 4)).text())
-    for test, parameters in listed.parameters.items():
+    print(Table(_BOARDS, [{"board": name, "shown": "all" if [*of["codings"]] == every else ", ".join(of["codings"]),
+                           **of} for name, of in boards.items()]).text())
+    for test, fields in parameters.items():
         print(f"\nParameters of --test {test}:\n")
-        print(Table(["parameter", "allowed", "what it sets (--set NAME=VALUE)"], [
-            [name, each.allowed, each.about] for name, each in parameters.items()], left=(0, 1, 2)).text())
+        print(Table(_PARAMETERS, [{"name": name, **field} for name, field in fields.items()]).text())
     return 0
-
-
-def _maker(of: Board) -> str:
-    return "cdma board --build" if of.family == "ecp5" else "Vivado"

@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """List rules, or write their modules."""
     from cdma.console.files import print_written, write_files
-    from cdma.report.table import Table
+    from cdma.report.table import Column, Table
     from cdma.verif.rules.catalogue import FILES, rules, source
 
     modules = {rule.module: f"{rule.module.removesuffix('_rules')}.v" for rule in rules()}
@@ -55,6 +55,6 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json(found)
     else:
-        print(Table(["rule", "module", "kept by", "what it demands"],
-                    [[rule.name, rule.module, rule.side, rule.text] for rule in found], left=(0, 1, 2, 3)).text())
+        print(Table([Column("rule", "name"), Column("module", "module"), Column("kept by", "side"),
+                     Column("what it demands", "text")], found).text())
     return 0

@@ -11,7 +11,7 @@ from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.options import add_command, engine, engine_option, json_option, whole_number
 from cdma.console.output import count, print_json
 from cdma.console.progress import Progress
-from cdma.report.table import Table
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.golden.codec.coding import Coding
@@ -125,16 +125,19 @@ def _board(board: str, config: EngineConfig, tensor: bytes, coding: Coding, fold
     return 0
 
 
+_WAYS = [Column("by", "way"), Column("direction", "direction"), Column("raw bytes", "raw_bytes", ","),
+         Column("packed bytes", "packed_bytes", ","),
+         Column("ratio", lambda way: way.raw_bytes / way.packed_bytes if way.packed_bytes else "-", ".3f"),
+         Column("cycles", "cycles", ","),
+         Column("raw bytes/cycle", lambda way: way.raw_bytes / way.cycles if way.cycles else "-", ".2f"),
+         Column("memory stalls", "memory_stalls", ",")]
+
+
 def _text(outcome: SocRun) -> str:
-    rows = [[each.way, each.direction, count(each.raw_bytes), count(each.packed_bytes),
-             f"{each.raw_bytes / each.packed_bytes:.3f}" if each.packed_bytes else "-", count(each.cycles),
-             f"{each.raw_bytes / each.cycles:.2f}" if each.cycles else "-", count(each.memory_stalls)]
-            for each in outcome.transfers]
-    head = ["by", "direction", "raw bytes", "packed bytes", "ratio", "cycles", "raw bytes/cycle", "memory stalls"]
     lanes = "1 lane" if outcome.lanes == 1 else f"{outcome.lanes} lanes"
     where = "on the bus of a RISC-V SoC" if outcome.memory == "ram" else "at the SDRAM of a RISC-V SoC"
     return (f"{outcome.engine}, {lanes}, {where}; the tensor is coded as {outcome.coding}.\n"
             f"What the firmware printed, of {count(outcome.tensor_bytes)} bytes moved in each way:\n\n"
-            f"{Table(head, rows, left=(0, 1)).text()}\n\n"
+            f"{Table(_WAYS, outcome.transfers).text()}\n\n"
             f"{'every byte compared: FAIL' if outcome.difference else 'every byte compared: pass'}; "
             f"{count(outcome.cycles)} cycles, {count(outcome.firmware_bytes)} bytes of firmware")

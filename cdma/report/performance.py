@@ -154,7 +154,7 @@ much throughput. {library} (recipe {recipe}), timed with {tool}."""
 _GOLDEN = """\
 Speed in GB of raw data per second of one core's time, in one run on the same data: the golden model with each coding of
 [blocks](formats.md#block-stream) of 4 KiB, by NumPy and by the
-[C library](integration.md#compressed-tensors-on-the-host), which it uses where there is a C compiler; and general
+[C library](formats.md#compressed-tensors-on-the-host), which it uses where there is a C compiler; and general
 compressors at level 1 on the whole array. "Byte planes" means that the bytes of the array are sorted first, all lowest
 bytes of its elements, then the next; the time includes that. The columns are densities of values behind a ReLU; GELU:
 dense values of both signs. Cells are compress / decompress (ratio). {machine}. CRC-32C, which is not in these figures:

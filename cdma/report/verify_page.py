@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cdma.console.output import count
 from cdma.report.page import Page, Section
 from cdma.report.parts import Fenced, Part, Table, Tiles
+from cdma.report.table import Column
 
 if TYPE_CHECKING:
     from cdma.measure.verified import Verification
@@ -55,11 +56,22 @@ def _head(found: Verification) -> Section:
                          f"`{found.rtl}`; shards {', '.join(found.shards)}.")])
 
 
+_STEPS = [Column("step", "step"), Column("what is checked", "about"), Column("seed", "seed"),
+          Column("result", lambda outcome: str(outcome.state)),
+          Column("tests", lambda outcome: len(outcome.tests) or None, ","),
+          Column("cycles", lambda outcome: outcome.cycles or None, ","), Column("seconds", "seconds", ".1f")]
+_TESTS = [Column("step", "step"), Column("seed", "seed"), Column("test", "test.name"),
+          Column("result", lambda row: str(row["test"].state)), Column("cycles", "test.cycles", ","),
+          Column("seconds", "test.seconds", ".1f")]
+_PROOFS = [Column("proof", lambda row: f"`{row['test'].name}`"), Column("what is proved", "test.about"), *_TESTS[3::2]]
+_BINS = [Column("feature", "feature"), Column("what", "about"),
+         Column("bins", lambda feature: f"{feature.hit} of {feature.bins}", left=False),
+         Column("not seen", lambda feature: ", ".join(feature.holes[:_HOLES])
+                + (", ..." if len(feature.holes) > _HOLES else ""), left=True)]
+
+
 def _steps(found: Verification) -> Section:
-    rows = [[outcome.step, outcome.about, str(outcome.seed), str(outcome.state), count(len(outcome.tests) or None),
-             count(outcome.cycles or None), f"{outcome.seconds:.1f}"] for outcome in found.outcomes]
-    return Section("Steps", [Table(["step", "what is checked", "seed", "result", "tests", "cycles", "seconds"], rows,
-                                   left=(0, 1, 3))])
+    return Section("Steps", [Table(_STEPS, found.outcomes)])
 
 
 def _measured(found: Verification) -> list[Section]:
@@ -88,25 +100,25 @@ def _failure(outcome: Outcome) -> Sequence[Part]:
 
 
 def _proofs(found: Verification) -> list[Section]:
-    rows = [[f"`{test.name}`", test.about, str(test.state), f"{test.seconds:.1f}"]
-            for outcome in found.outcomes for test in outcome.tests if test.about]
-    return [Section("Proofs", [Table(["proof", "what is proved", "result", "seconds"], rows, left=(0, 1, 2))])
-            ] if rows else []
+    rows = [row for row in _rows(found) if row["test"].about]
+    return [Section("Proofs", [Table(_PROOFS, rows)])] if rows else []
 
 
 def _coverage(found: Verification) -> list[Section]:
-    rows = [[feature.feature, feature.about, f"{feature.hit} of {feature.bins}", ", ".join(feature.holes[:_HOLES])
-             + (", ..." if len(feature.holes) > _HOLES else "")] for feature in found.features()]
     about = ("What the benches saw of the coverage plan. Bins of other cores, of codings that are not built and of "
              "values of parameters are left out. Some others need options, or lanes, that this configuration has not.")
-    table = Table(["feature", "what", "bins", "not seen"], rows, left=(0, 1, 3))
-    return [Section("Coverage", [about, table])] if rows else []
+    features = found.features()
+    return [Section("Coverage", [about, Table(_BINS, features)])] if features else []
 
 
 def _tests(found: Verification) -> Section:
-    rows = [[outcome.step, str(outcome.seed), test.name, str(test.state), count(test.cycles), f"{test.seconds:.1f}"]
-            for outcome in found.outcomes for test in outcome.tests if not test.about]
-    return Section("Tests", [Table(["step", "seed", "test", "result", "cycles", "seconds"], rows, left=(0, 2, 3))])
+    return Section("Tests", [Table(_TESTS, [row for row in _rows(found) if not row["test"].about])])
+
+
+def _rows(found: Verification) -> list[dict[str, Any]]:
+    """A row for each test of each step."""
+    return [{"step": outcome.step, "seed": outcome.seed, "test": test} for outcome in found.outcomes
+            for test in outcome.tests]
 
 
 def _parameters(found: Verification) -> Section:

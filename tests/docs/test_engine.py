@@ -27,6 +27,7 @@ from tests.golden.engines import BUILT, DEVICE, LINK, PREFETCH, tensor
 from tests.hdl.generate.handover.moved import move
 
 _INTEGRATION, _PROGRAMMING = ROOT / "docs/integration.md", ROOT / "docs/programming.md"
+_FORMATS = ROOT / "docs/formats.md"
 _ERRORS = ROOT / "docs/errors.md"
 _NAMES = {"raw bytes": "raw_bytes", "packed bytes": "packed_bytes", "CRC": "crc", "raw blocks": "raw_blocks",
           "non-zero": "nonzero", "response": "resp", "page size": "page_size"}
@@ -121,7 +122,7 @@ def test_functions_of_the_table_are_in_the_driver() -> None:
 
 def test_the_c_example_of_the_library_runs(tmp_path: Path) -> None:
     """Tensors packed by it are unpacked again, and a changed byte is found."""
-    (example,) = (block for block in all_blocks("c") if block.page == _INTEGRATION)
+    (example,) = (block for block in all_blocks("c") if block.page == _FORMATS)
     for name, text in sources().items():
         (tmp_path / name).write_text(text)
     (tmp_path / "example.c").write_text(
@@ -141,7 +142,7 @@ def test_the_c_example_of_the_library_runs(tmp_path: Path) -> None:
 def test_functions_of_the_table_are_in_the_library() -> None:
     """All of them: what its header declares is in the table."""
     declared = set(re.findall(r"^[a-z].*\b(cdma_\w+)\(", sources()["cdma_codec.h"], re.MULTILINE))
-    assert {name.strip(" `") for row in table(_INTEGRATION, "function") for name in row[0].split(",")} == declared
+    assert {name.strip(" `") for row in table(_FORMATS, "function") for name in row[0].split(",")} == declared
 
 
 def test_the_macros_of_the_wrapper_compile(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The tables of memories in docs/integration.md against the default engine."""
+"""The tables of memories in docs/integration.md and docs/options.md against the default engine."""
 
 import re
 from collections import Counter
@@ -51,5 +51,6 @@ def test_memories_are_those_of_the_table() -> None:
 def test_rows_with_parity_are_those_of_the_table() -> None:
     config = load_engine("default").replace(buffer_parity=True, safe_writes=True)
     lane = _Memories(OffloadLane(config)).found + _Memories(PrefetchLane(config)).found
-    documented = {int(bits) for row in table(_PAGE, "memories") for bits in re.findall(r"\d+", row[2])}
+    rows = table(ROOT / "docs/options.md", "memories")
+    documented = {int(bits) for row in rows for bits in re.findall(r"\d+", row[2])}
     assert documented == {bits for _, bits, _ in lane}
