@@ -22,8 +22,7 @@ from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, ERROR_BITS, 
 from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
 from cdma.hdl.engine.control.write_back_rings import WriteBackRings, join_channel, pulses, report_records
 from cdma.hdl.engine.transfer.buffers import inject_layout
-from cdma.hdl.engine.transfer.events import events_layout
-from cdma.hdl.engine.transfer.records import request_layout, result_layout
+from cdma.hdl.engine.transfer.records import events_layout, request_layout, result_layout
 
 __all__ = ["Control"]
 
