@@ -18,7 +18,7 @@ from cdma.hdl.engine.control.descriptor import Operation
 from cdma.hdl.engine.control.fetcher import Fetcher
 from cdma.hdl.engine.control.ring import Ring
 from cdma.hdl.engine.control.store import Store
-from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, ERROR_BITS, PORTS, WINDOW_BITS, registers
+from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, ERROR_BITS, MEMORIES, PORTS, WINDOW_BITS, registers
 from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
 from cdma.hdl.engine.control.write_back_rings import WriteBackRings, join_channel, pulses, report_records
 from cdma.hdl.engine.transfer.buffers import inject_layout
@@ -276,10 +276,11 @@ class Control(wiring.Component):
             self.window.eq(windows.values.link),
             bank.values.window_control.lock.eq(windows.locked),
         ]
-        for name in WINDOW_REGISTERS[:-1]:
-            window = windows.values[name.split("_")[0]][name.split("_")[1]]
-            low = 32 - WINDOW_BITS
-            m.d.comb += bank.values[name].address.eq(window[:low] if name.endswith("lo") else window[low:])
+        low = 32 - WINDOW_BITS
+        for memory in MEMORIES:
+            values, window = own(bank.values, memory), windows.values[memory]
+            m.d.comb += [values.base_lo.address.eq(window.base[:low]), values.base_hi.address.eq(window.base[low:]),
+                         values.limit_lo.address.eq(window.limit[:low]), values.limit_hi.address.eq(window.limit[low:])]
         refused: Value = windows.refuse
         if self._config.attribute_registers:
             changes = Cat(bank.written[name] for name in _ATTRIBUTE_REGISTERS.values()).any()
