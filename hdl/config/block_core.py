@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdma.hdl.config.settings import (
+    BEAT_BYTES,
     BLOCK_BYTES,
     CODINGS_ALLOWED,
+    PIPELINES,
     PRESETS,
     CodingSettings,
     CoreSettings,
@@ -36,22 +38,21 @@ class BlockCoreConfig(CodingSettings, CoreSettings):
         If a value, or a combination of values, is not allowed; the message names what was given and what is allowed.
     """
 
-    core: str = parameter("block_compressor", "which block core to build", "block_compressor or block_decompressor")
-    name: str = parameter("", "name of the top module; cdma_CORE when empty", "a Verilog identifier")
-    about: str = parameter("", "one line saying what this configuration is for", "any text")
-    beat_bytes: int = parameter(32, "bytes of one transfer on both streams", "16, 32 or 64")
+    core: str = parameter("block_compressor", "which block core to build", BLOCK_CORES)
+    name: str = parameter("", "name of the top module; cdma_CORE when empty", allowed="a Verilog identifier")
+    about: str = parameter("", "one line saying what this configuration is for", allowed="any text")
+    beat_bytes: int = parameter(32, "bytes of one transfer on both streams", BEAT_BYTES)
     codings: tuple[str, ...] = parameter(
         ("zvc8", "zvc16", "zvc32"), "codings that are built, chosen per packet at run time",
-        CODINGS_ALLOWED)
-    block_bytes: int = parameter(4096, "raw bytes of a block", "a power of two from 512 to 32768")
+        allowed=CODINGS_ALLOWED)
+    block_bytes: int = parameter(4096, "raw bytes of a block", BLOCK_BYTES, "a power of two from 512 to 32768")
     pipeline: str = parameter(
         "small",
         "small: few registers and a short latency; fast: one more stage behind the memories, for FPGAs",
-        "small or fast; small only for block_decompressor, which has one pipeline")
+        PIPELINES, "small or fast; small only for block_decompressor, which has one pipeline")
 
     def __post_init__(self) -> None:
-        self._check_core(BLOCK_CORES)
-        self._check_number("block_bytes", BLOCK_BYTES)
+        self._check()
         self._check_codings()
         if self.core == "block_decompressor" and self.pipeline != "small":
             raise ValueError(f"pipeline must be small for block_decompressor, which has one pipeline, "

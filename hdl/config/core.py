@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdma.hdl.codec.coding import ELEMENT_BITS
-from cdma.hdl.config.settings import PRESETS, CoreSettings, names_in, parameter, read_named
+from cdma.hdl.config.settings import BEAT_BYTES, PIPELINES, PRESETS, CoreSettings, names_in, parameter, read_named
 
 __all__ = ["CORES", "CoreConfig", "load", "preset_names"]
 
@@ -30,19 +30,20 @@ class CoreConfig(CoreSettings):
         If a value is not allowed; the message names the parameter, what was given and what is allowed.
     """
 
-    core: str = parameter("compressor", "which core to build", "compressor or decompressor")
-    name: str = parameter("", "name of the top module; cdma_CORE when empty", "a Verilog identifier")
-    about: str = parameter("", "one line saying what this configuration is for", "any text")
-    beat_bytes: int = parameter(32, "bytes of one transfer on both streams", "16, 32 or 64")
+    core: str = parameter("compressor", "which core to build", CORES)
+    name: str = parameter("", "name of the top module; cdma_CORE when empty", allowed="a Verilog identifier")
+    about: str = parameter("", "one line saying what this configuration is for", allowed="any text")
+    beat_bytes: int = parameter(32, "bytes of one transfer on both streams", BEAT_BYTES)
     element_bits: tuple[int, ...] = parameter(
-        ELEMENT_BITS, "element sizes the core can code, chosen per packet at run time", "one or more of 8, 16, 32")
+        ELEMENT_BITS, "element sizes the core can code, chosen per packet at run time",
+        allowed="one or more of 8, 16, 32")
     pipeline: str = parameter(
         "small",
         "small: few registers and a short latency; fast: one more stage, where bits are counted, for a high clock",
-        "small or fast")
+        PIPELINES)
 
     def __post_init__(self) -> None:
-        self._check_core(CORES)
+        self._check()
         self._check_element_bits()
 
     @property

@@ -22,11 +22,9 @@ from cdma.hdl.config.settings import (
 __all__ = ["EngineConfig", "engine_preset_names", "load_engine"]
 
 _PRESETS = PRESETS / "engine"
-_BURST_BEATS = (16, 32, 64, 128, 256)
 _NARROWING_BLOCK = 1024
 # An allocate bit is for modifiable transactions only (IHI 0022, table A4-5).
 _CACHES = (0, 1, 2, 3, 6, 7, 10, 11, 14, 15)
-_CACHE_ALLOWED = "0, 1, 2, 3, 6, 7, 10, 11, 14 or 15"
 _RDL_WORDS = frozenset("""
     abstract accesstype addressingtype addrmap all alternate boolean bothedge compact component componentwidth desc
     encode external false field fullalign hw internal level mem na name nonsticky number onreadtype onwritetype
@@ -53,105 +51,85 @@ class EngineConfig(CodingSettings):
         If a value, or a combination of values, is not allowed; the message names what was given and what is allowed.
     """
 
-    name: str = parameter("cdma_engine", "name of the top module", "a Verilog identifier")
-    about: str = parameter("", "one line saying what this configuration is for", "any text")
-    lanes: int = parameter(4, "memory controllers, each with a lane of its own", "1 to 16")
-    beat_bytes: int = parameter(32, "bytes of one transfer at a memory controller", "16, 32 or 64")
-    link_beat_bytes: int = parameter(32, "bytes of one transfer at the link", "16, 32 or 64, at least beat_bytes")
+    name: str = parameter("cdma_engine", "name of the top module", allowed="a Verilog identifier")
+    about: str = parameter("", "one line saying what this configuration is for", allowed="any text")
+    lanes: int = parameter(4, "memory controllers, each with a lane of its own", range(1, 17))
+    beat_bytes: int = parameter(32, "bytes of one transfer at a memory controller", BEAT_BYTES)
+    link_beat_bytes: int = parameter(
+        32, "bytes of one transfer at the link", BEAT_BYTES, "16, 32 or 64, at least beat_bytes")
     block_bytes: int = parameter(
-        4096, "raw bytes of a block: unit of interleave and of coding", "a power of two from 512 to 32768")
+        4096, "raw bytes of a block: unit of interleave and of coding", BLOCK_BYTES, "a power of two from 512 to 32768")
     buffer_bytes: int = parameter(
-        5120, "packed bytes that a lane can hold, for each direction",
+        5120, "packed bytes that a lane can hold, for each direction", range((1 << 20) + 1),
         "a multiple of link_beat_bytes, at least a quarter more than block_bytes, at most 1048576")
-    address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", "32 to 64")
+    address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", range(32, 65))
     outstanding_reads: int = parameter(
         4, "greatest number of outstanding bursts of each port, each way; with write_back, the link's has as many "
-        "records beside its data, at most 7, unless it is 1", "1 to 32")
+        "records beside its data, at most 7, unless it is 1", range(1, 33))
     link_read_ids: int = parameter(
         1, "identifiers of the reads at the link: with 2 or more, so many are outstanding, each with its own, and may "
-        "be answered in any order; takes as many bursts of memory", "1 to 16")
+        "be answered in any order; takes as many bursts of memory", range(1, 17))
     burst_beats: int = parameter(
         256, "beats of the longest burst of each port, for interconnects that take no longer ones; 4 KiB limit it too",
-        "16, 32, 64, 128 or 256")
+        (16, 32, 64, 128, 256))
     transfers_in_flight: int = parameter(
         6, "transfers that each direction has at work at the same time, so that one begins while others drain",
-        "1 to 8; 1 takes the least area")
-    queue_depth: int = parameter(8, "descriptors that each direction's queue holds", "8, 16, 32 or 64")
+        range(1, 9), "1 to 8; 1 takes the least area")
+    queue_depth: int = parameter(8, "descriptors that each direction's queue holds", (8, 16, 32, 64))
     codings: tuple[str, ...] = parameter(
-        tuple(CODINGS), "codings that the lanes are built for, chosen per descriptor", CODINGS_ALLOWED)
-    crc: bool = parameter(True, "compute the CRC-32C of the block stream, both ways", "true or false")
+        tuple(CODINGS), "codings that the lanes are built for, chosen per descriptor", allowed=CODINGS_ALLOWED)
+    crc: bool = parameter(True, "compute the CRC-32C of the block stream, both ways")
     narrowing: bool = parameter(
         False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
-        "true or false; needs zvc16 in codings, and block_bytes of 1024 or more")
+        allowed="true or false; needs zvc16 in codings, and block_bytes of 1024 or more")
     page_lists: bool = parameter(
-        False, "build streams in pages of link memory, whose addresses the engine reads from a list",
-        "true or false")
+        False, "build streams in pages of link memory, whose addresses the engine reads from a list")
     address_windows: bool = parameter(
         False, "build registers that confine descriptors and rings to a part of device memory and of link memory, with "
-        "a lock", "true or false")
+        "a lock")
     write_back: bool = parameter(
         False, "build rings in link memory to which the engine writes completions, with coalesced interrupts and "
-        "an interrupt of one cycle for MSI", "true or false")
+        "an interrupt of one cycle for MSI")
     pipeline: str = parameter(
         "small", "fast, for FPGAs, has another stage behind the memories of the lanes' compressors, and one in front "
-        "of the link's writer", "small or fast")
+        "of the link's writer", PIPELINES)
     memories: str = parameter(
         "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
-        "inferred or wrapped")
+        ("inferred", "wrapped"))
     safe_writes: bool = parameter(
         False, "give the address of a write only when all data of its burst are there, on the lanes' ports as on the "
-        "link's: two more bursts of memory in each lane", "true or false")
+        "link's: two more bursts of memory in each lane")
     buffer_parity: bool = parameter(
         False, "build parity in the memories of the lanes: a transfer that meets an error does not succeed; with a "
-        "count of errors, and a register that injects one", "true or false")
+        "count of errors, and a register that injects one")
     link_clock: str = parameter(
         "shared", "separate: the link's port has a clock and a reset of its own, link_aclk and link_aresetn",
-        "shared or separate")
+        ("shared", "separate"))
     lane_cache: int = parameter(
-        0b0011, "AxCACHE of the lanes' ports: the default suits memory that no cache holds", _CACHE_ALLOWED)
-    lane_prot: int = parameter(0, "AxPROT of the lanes' ports: bit 0 privileged, bit 1 non-secure", "0 to 7")
-    lane_qos: int = parameter(0, "AxQOS of the lanes' ports: the higher, the more urgent; 0 takes no part", "0 to 15")
-    lane_user: int = parameter(0, "AxUSER of the lanes' ports", "0 to 2^user_bits - 1")
+        0b0011, "AxCACHE of the lanes' ports: the default suits memory that no cache holds", _CACHES)
+    lane_prot: int = parameter(0, "AxPROT of the lanes' ports: bit 0 privileged, bit 1 non-secure", range(8))
+    lane_qos: int = parameter(0, "AxQOS of the lanes' ports: the higher, the more urgent; 0 takes no part", range(16))
+    lane_user: int = parameter(0, "AxUSER of the lanes' ports", range(1 << 16), "0 to 2^user_bits - 1")
     link_cache: int = parameter(
-        0b0011, "AxCACHE of the link's port: 15 or 7 where the link leads into a processor's caches", _CACHE_ALLOWED)
-    link_prot: int = parameter(0, "AxPROT of the link's port", "0 to 7")
-    link_qos: int = parameter(0, "AxQOS of the link's port", "0 to 15")
-    link_user: int = parameter(0, "AxUSER of the link's port", "0 to 2^user_bits - 1")
-    user_bits: int = parameter(0, "bits of AxUSER; 0: the ports have none", "0 to 16")
+        0b0011, "AxCACHE of the link's port: 15 or 7 where the link leads into a processor's caches", _CACHES)
+    link_prot: int = parameter(0, "AxPROT of the link's port", range(8))
+    link_qos: int = parameter(0, "AxQOS of the link's port", range(16))
+    link_user: int = parameter(0, "AxUSER of the link's port", range(1 << 16), "0 to 2^user_bits - 1")
+    user_bits: int = parameter(0, "bits of AxUSER; 0: the ports have none", range(17))
     attribute_registers: bool = parameter(
         False, "build registers by which a driver changes the attributes of both kinds of ports; the parameters are "
-        "their reset values", "true or false")
+        "their reset values")
 
     def __post_init__(self) -> None:
-        for name in ("name", "about"):
-            self._check_text(name)
-        self._check_name()
+        self._check()
         for words, name, of in ((_RDL_WORDS, self.name, ".rdl"), (_C_PREFIXES, self.name.lower(), "_regs.h")):
             if name in words:
                 raise ValueError(f"name must not be {self.name!r}, which has a meaning in NAME{of}: take another one")
-        self._check_text("pipeline", PIPELINES)
-        self._check_text("memories", ("inferred", "wrapped"))
-        self._check_text("link_clock", ("shared", "separate"))
-        self._check_number("lanes", range(1, 17))
-        self._check_number("beat_bytes", BEAT_BYTES)
-        self._check_number("link_beat_bytes", BEAT_BYTES)
-        self._check_number("block_bytes", BLOCK_BYTES)
-        self._check_number("buffer_bytes", range(1 << 20 | 1))
-        self._check_number("address_bits", range(32, 65))
-        self._check_number("outstanding_reads", range(1, 33))
-        self._check_number("link_read_ids", range(1, 17))
-        self._check_number("burst_beats", _BURST_BEATS)
-        self._check_number("transfers_in_flight", range(1, 9))
-        self._check_number("queue_depth", (8, 16, 32, 64))
         self._check_codings()
-        self._check_flag("safe_writes")
-        self._check_flag("buffer_parity")
-        self._check_attributes()
-        self._check_flag("crc")
-        self._check_flag("narrowing")
-        self._check_flag("page_lists")
-        self._check_flag("address_windows")
-        self._check_flag("write_back")
+        for port in ("lane", "link"):
+            if getattr(self, f"{port}_user") >> self.user_bits:
+                raise ValueError(f"{port}_user must be 0 to 2^user_bits - 1, not {getattr(self, f'{port}_user')} "
+                                 f"beside user_bits {self.user_bits}")
         if self.narrowing and TAGS_FIRST[NARROWED_BYTES] not in self.numbers:
             raise ValueError(f"narrowing codes elements of 16 bits: codings must have zvc16, not "
                              f"{', '.join(self.codings)}")
@@ -167,18 +145,6 @@ class EngineConfig(CodingSettings):
         if self.buffer_bytes % self.link_beat_bytes:
             raise ValueError(f"buffer_bytes must be a multiple of link_beat_bytes, not {self.buffer_bytes} beside "
                              f"link_beat_bytes {self.link_beat_bytes}")
-
-    def _check_attributes(self) -> None:
-        self._check_flag("attribute_registers")
-        self._check_number("user_bits", range(17))
-        for port in ("lane", "link"):
-            self._check_number(f"{port}_cache", _CACHES)
-            self._check_number(f"{port}_prot", range(8))
-            self._check_number(f"{port}_qos", range(16))
-            self._check_number(f"{port}_user", range(1 << 16))
-            if getattr(self, f"{port}_user") >> self.user_bits:
-                raise ValueError(f"{port}_user must be 0 to 2^user_bits - 1, not {getattr(self, f'{port}_user')} "
-                                 f"beside user_bits {self.user_bits}")
 
     @property
     def link_reads(self) -> int:

@@ -16,6 +16,7 @@ __all__ = [
     "BEAT_BYTES",
     "BLOCK_BYTES",
     "CODINGS_ALLOWED",
+    "KEYWORDS",
     "MOVED",
     "PIPELINES",
     "PRESETS",
@@ -31,13 +32,14 @@ __all__ = [
 ]
 
 PRESETS = Path(__file__).parent / "presets"
+"""Where the shipped TOML files are."""
+
 MOVED = {
     **{f"{shape}_{core}": (core, setting) for core in ("compressor", "decompressor")
        for shape, setting in (("fast", "pipeline=fast"), ("narrow", "beat_bytes=16"), ("wide", "beat_bytes=64"))},
     "fast_block_compressor": ("block_compressor", "pipeline=fast"),
     **{f"paper_block_{core}": (f"block_{core}", "codings=zvc32") for core in ("compressor", "decompressor")}}
 """Presets of earlier versions: the preset and the setting that give the same core."""
-"""Where the shipped TOML files are."""
 
 BEAT_BYTES = (16, 32, 64)
 """Allowed numbers of bytes of a beat."""
@@ -51,7 +53,7 @@ CODINGS_ALLOWED = "one or more of zvc8, zvc16, zvc32; bfloat16 beside zvc16; flo
 PIPELINES = ("small", "fast")
 """Pipelines of a core: ``small`` for few registers and a short latency, ``fast`` for a high clock."""
 
-_KEYWORDS = frozenset("""
+KEYWORDS = frozenset("""
     accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
     binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
     constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge
@@ -79,16 +81,25 @@ Setting = bool | int | str | list[int]
 """The value of a parameter, as JSON and TOML have it."""
 
 
-def parameter(default: Any, about: str, allowed: str) -> Any:
-    """A field of a configuration: its default, what it sets, and what is allowed."""
-    return field(default=default, metadata={"help": about, "allowed": allowed})
+def parameter(default: Any, about: str, choices: tuple[object, ...] | range = (), allowed: str = "") -> Any:
+    """A field of a configuration: its default, what it sets, and the values it may have. ``allowed`` says in words what
+    is allowed, where the choices alone do not; a flag may be true or false."""
+    choices = (True, False) if isinstance(default, bool) else choices
+    return field(default=default, metadata={"help": about, "choices": choices, "allowed": allowed or _words(choices)})
+
+
+def _words(choices: tuple[object, ...] | range) -> str:
+    if isinstance(choices, range):
+        return f"{choices.start} to {choices.stop - 1}"
+    *others, last = (str(each).lower() for each in choices)
+    return f"{', '.join(others)} or {last}"
 
 
 class Settings:
     """Named parameters that are checked when they are set.
 
-    Subclasses are frozen dataclasses whose fields come from :func:`parameter`; they check in ``__post_init__`` with
-    the methods below.
+    Subclasses are frozen dataclasses whose fields come from :func:`parameter`. Flags, numbers and texts are compared
+    with the choices of their fields; subclasses check all else in ``__post_init__``.
     """
 
     name: str
@@ -96,7 +107,7 @@ class Settings:
 
     @classmethod
     def fields(cls) -> dict[str, dataclasses.Field[Any]]:
-        """Every parameter by name; ``metadata`` holds ``help`` and ``allowed``."""
+        """Every parameter by name; ``metadata`` holds ``help``, ``choices`` and ``allowed``."""
         return {f.name: f for f in dataclasses.fields(cast(Any, cls))}
 
     def as_dict(self) -> dict[str, Setting]:
@@ -121,32 +132,30 @@ class Settings:
             changes[name.strip()] = _value(value.strip())
         return self.replace(**changes)
 
-    def _check_text(self, name: str, choices: tuple[str, ...] = ()) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be a text, not {value!r}")
-        if choices and value not in choices:
-            raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-
-    def _check_name(self) -> None:
+    def _check(self) -> None:
+        """Check every flag, number and text, and the name."""
+        for name, of in self.fields().items():
+            choices, value = of.metadata["choices"], getattr(self, name)
+            if isinstance(of.default, bool):
+                if not isinstance(value, bool):
+                    raise TypeError(f"{name} must be true or false, not {value!r}")
+            elif isinstance(of.default, int):
+                if isinstance(value, bool) or not isinstance(value, int):
+                    raise TypeError(f"{name} must be an integer, not {value!r}")
+                if value not in choices:
+                    allowed = (_words(choices) if isinstance(choices, range)
+                               else f"one of {', '.join(map(str, choices))}")
+                    raise ValueError(f"{name} must be {allowed}, not {value}")
+            elif isinstance(of.default, str):
+                if not isinstance(value, str):
+                    raise TypeError(f"{name} must be a text, not {value!r}")
+                if choices and value not in choices:
+                    raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
         if not _NAME.match(self.name):
             raise ValueError(
                 f"name must be a Verilog identifier (a letter, then letters, digits and _), not {self.name!r}")
-        if self.name in _KEYWORDS:
+        if self.name in KEYWORDS:
             raise ValueError(f"name must not be a keyword of SystemVerilog: {self.name!r} is one")
-
-    def _check_flag(self, name: str) -> None:
-        if not isinstance(getattr(self, name), bool):
-            raise TypeError(f"{name} must be true or false, not {getattr(self, name)!r}")
-
-    def _check_number(self, name: str, choices: tuple[int, ...] | range) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be an integer, not {value!r}")
-        if value not in choices:
-            allowed = (f"{choices.start} to {choices.stop - 1}" if isinstance(choices, range)
-                       else f"one of {', '.join(map(str, choices))}")
-            raise ValueError(f"{name} must be {allowed}, not {value}")
 
     def _check_element_bits(self) -> None:
         bits: Any = getattr(self, "element_bits")  # noqa: B009
@@ -170,16 +179,11 @@ class CoreSettings(Settings):
     beat_bytes: int
     pipeline: str
 
-    def _check_core(self, cores: tuple[str, ...]) -> None:
-        """Check what all cores have, and derive the name if there is none."""
-        self._check_text("core", cores)
-        self._check_text("name")
-        self._check_text("about")
-        self._check_text("pipeline", PIPELINES)
-        if not self.name:
+    def _check(self) -> None:
+        """Derive the name if there is none, and check as all do."""
+        if self.name == "":
             object.__setattr__(self, "name", f"cdma_{self.core}")
-        self._check_name()
-        self._check_number("beat_bytes", BEAT_BYTES)
+        super()._check()
 
     def replace(self: _OwnCore, **changes: Any) -> _OwnCore:
         """A copy with some parameters changed. A name that was derived from the core changes with the core."""

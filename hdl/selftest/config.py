@@ -32,21 +32,15 @@ class SelftestConfig(Settings):
         If a value is not allowed; the message names the parameter, what was given and what is allowed.
     """
 
-    name: str = parameter("cdma_selftest", "name of the top module and of the files", "a Verilog identifier")
-    about: str = parameter("", "one line saying what this configuration is for", "any text")
-    beat_bytes: int = parameter(16, "bytes of one transfer on all streams and ports", "16, 32 or 64")
-    pipeline: str = parameter("fast", "depth of the pipelines of the cores or lanes", "small or fast")
-    baud: int = parameter(115200, "bits per second of the UART", "300 to 3000000")
-    pause_ms: int = parameter(1000, "milliseconds between two runs", "1 to 60000")
+    name: str = parameter("cdma_selftest", "name of the top module and of the files", allowed="a Verilog identifier")
+    about: str = parameter("", "one line saying what this configuration is for", allowed="any text")
+    beat_bytes: int = parameter(16, "bytes of one transfer on all streams and ports", BEAT_BYTES)
+    pipeline: str = parameter("fast", "depth of the pipelines of the cores or lanes", PIPELINES)
+    baud: int = parameter(115200, "bits per second of the UART", range(300, 3_000_001))
+    pause_ms: int = parameter(1000, "milliseconds between two runs", range(1, 60_001))
 
     def __post_init__(self) -> None:
-        self._check_text("name")
-        self._check_text("about")
-        self._check_name()
-        self._check_number("beat_bytes", BEAT_BYTES)
-        self._check_text("pipeline", PIPELINES)
-        self._check_number("baud", range(300, 3_000_001))
-        self._check_number("pause_ms", range(1, 60_001))
+        self._check()
 
     def check_lines(self, lines: bytes) -> None:
         """Refuse lines of a dump that a test cannot send, before a part is begun that Amaranth would then miss.
@@ -65,13 +59,13 @@ class CoresTestConfig(SelftestConfig):
     """What the image that tests the cores is built with; errors as :class:`SelftestConfig`."""
 
     element_bits: tuple[int, ...] = parameter(
-        ELEMENT_BITS, "element sizes that the cores can code and that are tested", "one or more of 8, 16, 32")
-    raw_bytes: int = parameter(65536, "bytes of a test with generated data", "a multiple of 128 from 1024 to 1048576")
+        ELEMENT_BITS, "element sizes that the cores can code and that are tested", allowed="one or more of 8, 16, 32")
+    raw_bytes: int = parameter(65536, "bytes of a test with generated data", range(1024, (1 << 20) + 1),
+                               "a multiple of 128 from 1024 to 1048576")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_element_bits()
-        self._check_number("raw_bytes", range(1024, (1 << 20) + 1))
         if self.raw_bytes % LINE_BYTES:
             raise ValueError(f"raw_bytes must be a multiple of {LINE_BYTES}, not {self.raw_bytes}")
 
@@ -91,23 +85,20 @@ class EngineTestConfig(SelftestConfig, CodingSettings):
     """What the image that tests an engine is built with; errors as :class:`SelftestConfig`."""
 
     codings: tuple[str, ...] = parameter(
-        tuple(CODINGS), "codings that the engine is built for and that are tested", CODINGS_ALLOWED)
-    lanes: int = parameter(1, "lanes of the engine, each with a memory of its own", "1, 2 or 4")
-    block_bytes: int = parameter(1024, "raw bytes of a block", "a power of two from 512 to 32768")
+        tuple(CODINGS), "codings that the engine is built for and that are tested", allowed=CODINGS_ALLOWED)
+    lanes: int = parameter(1, "lanes of the engine, each with a memory of its own", (1, 2, 4))
+    block_bytes: int = parameter(1024, "raw bytes of a block", BLOCK_BYTES, "a power of two from 512 to 32768")
     raw_bytes: int = parameter(
-        7168, "bytes of the longest tensor", "a multiple of block_bytes, from two blocks to 65536 bytes")
-    latency: int = parameter(24, "cycles from a request to the answer of a memory", "4 to 255")
+        7168, "bytes of the longest tensor", range(1024, (1 << 16) + 1),
+        "a multiple of block_bytes, from two blocks to 65536 bytes")
+    latency: int = parameter(24, "cycles from a request to the answer of a memory", range(4, 256))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_codings()
-        self._check_number("lanes", (1, 2, 4))
-        self._check_number("block_bytes", BLOCK_BYTES)
-        self._check_number("raw_bytes", range(1024, (1 << 16) + 1))
         if self.raw_bytes % self.block_bytes or self.raw_bytes < 2 * self.block_bytes:
             raise ValueError(f"raw_bytes must be a multiple of block_bytes, two blocks or more, not {self.raw_bytes} "
                              f"beside block_bytes {self.block_bytes}")
-        self._check_number("latency", range(4, 256))
 
     def check_lines(self, lines: bytes) -> None:
         super().check_lines(lines)

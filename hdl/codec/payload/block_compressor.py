@@ -10,13 +10,13 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.codec.coding import LINE_BYTES, element_layout, most_tag_rows, one_hot_element, select
 from cdma.hdl.codec.line_record import GROUP_BYTES
-from cdma.hdl.codec.payload.block_lengths import BlockLengths, scanned_layout
-from cdma.hdl.codec.payload.block_reader import BlockReader
-from cdma.hdl.codec.payload.facts_writer import FactsWriter
+from cdma.hdl.codec.payload.block_lengths import BlockLengths, length_steps, scanned_layout
+from cdma.hdl.codec.payload.block_reader import READ_CYCLES, BlockReader
+from cdma.hdl.codec.payload.facts_writer import FACT_CYCLES, FactsWriter
 from cdma.hdl.codec.payload.merger import Merger, packed_block_layout
 from cdma.hdl.codec.payload.metadata_packer import QUARTERS, most_metadata_rows
 from cdma.hdl.codec.payload.row_packer import RowPacker, packed_row_layout, stored_beat_layout
-from cdma.hdl.codec.payload.tag_writer import TagWriter
+from cdma.hdl.codec.payload.tag_writer import SCAN_CYCLES, TagWriter
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.beat_width import BeatDownsizer, BeatUpsizer
 from cdma.hdl.common.bits import length
@@ -29,26 +29,31 @@ __all__ = ["MEMORIES", "BlockCompressor", "raw_packet_layout"]
 MEMORIES = ("raw beats", "rows of data", "rows of tags", "records of lines", "bytes of facts", "rows of facts and tags")
 """What the memories hold, in the order of the bits of ``inject``; the last three are there with exponents."""
 
-_DECISION = 16
-"""Raw beats that the store holds beside a block: those that come while the block's lengths are found."""
+_SPARE = 5
+"""Raw beats that the store holds for cycles in which the packer waits."""
 
-_FACTS = 12
-"""Cycles that they take longer with exponents; and cycles in which the store takes no beat behind a line that is not
-whole."""
+_DECISION = SCAN_CYCLES + 1 + length_steps(exponents=False) + READ_CYCLES + _SPARE
+"""Raw beats that the store holds beside a block: those that come while its elements are counted, its lengths found, and
+its first beat read."""
+
+_FACTS = (FACT_CYCLES[32] - SCAN_CYCLES) + (length_steps(exponents=True) - length_steps(exponents=False)) + (
+    LINE_BYTES // GROUP_BYTES - 1)
+"""Cycles that this takes longer with exponents, the last ones for beats that are missing in the block's last line."""
 
 _BLOCKS = 2
 """Blocks that may have ended without their lengths being looked for."""
 
-_MORE_ROWS = 6
-"""Rows of data that may wait beside those that come while a block's metadata leave, with those on which the packer has
-not been stopped yet."""
+_STOP = 2
+"""Rows that are free when the packer is stopped: it is known a cycle late."""
 
-_LEAD = 12
-"""Cycles that metadata begin to be joined before the first data are packed: the block's lengths are found meanwhile."""
+_MORE_ROWS = 4 + _STOP
+"""Rows of data that may wait beside those that come while a block's metadata leave: one of each stage of the packer."""
 
-_MORE_TAGS = 4
+_LEAD = min(FACT_CYCLES.values()) - SCAN_CYCLES + length_steps(exponents=True)
+"""Cycles that metadata begin to be joined before the block's lengths are found, and its data packed, at least."""
+
+_MORE_TAGS = 1 + SCAN_CYCLES
 """Rows of tags beside those of two blocks: the open one, and those of beats that come until the input is stopped."""
-
 
 _LANE_FIELDS = {"leave_raw": 1, "halved": 1}
 """Fields of a packet for a lane alone."""
@@ -102,7 +107,7 @@ class BlockCompressor(wiring.Component):
 
     Latency: 12 cycles from the last beat of a block to the first row of its payload, 20 if that row has data as well as
     tags (beats of 32 bytes, elements of 32 bits); 29 with facts, tags and data in that row. Throughput: 1 raw beat or 1
-    row of payload per cycle, whatever there are more of.
+    row of payload per cycle, whichever there are more of.
 
     Parameters
     ----------
@@ -221,7 +226,7 @@ class BlockCompressor(wiring.Component):
         m.submodules.rows = rows = stream_fifo(packed_row_layout(n), waiting, self._protected)
         m.submodules.merger = merger = Merger(*self._shape, self._for_lane)
         row_room = Signal()
-        m.d.sync += row_room.eq(rows.level <= waiting - 2)
+        m.d.sync += row_room.eq(rows.level <= waiting - _STOP)
         m.d.comb += [rows.i.valid.eq(packer.o.valid & row_room), rows.i.payload.eq(packer.o.payload),
                      packer.o.ready.eq(row_room)]
         wiring.connect(m, lengths.packing, reader.i)
@@ -330,7 +335,7 @@ class BlockCompressor(wiring.Component):
             ]
             with m.If(takes):
                 m.d.sync += held_recorded.eq(recorded)
-        for stage in range(3):
+        for stage in range(SCAN_CYCLES):
             block, earlier = Signal.like(block, name=f"block_{stage}", reset_less=True), block
             m.d.sync += block.eq(earlier)
         m.d.comb += [scanned.i.valid.eq(writer.done), scanned.i.payload.eq(block),

@@ -27,7 +27,12 @@ from cdma.hdl.codec.payload.block_reader import packing_layout
 from cdma.hdl.codec.payload.facts_writer import fact_lengths_layout
 from cdma.hdl.codec.payload.merger import packed_block_layout
 
-__all__ = ["BlockLengths", "scanned_layout"]
+__all__ = ["BlockLengths", "length_steps", "scanned_layout"]
+
+
+def length_steps(*, exponents: bool) -> int:
+    """Cycles from the one in which a block is taken until its lengths are known: one for each register they pass."""
+    return 6 if exponents else 5
 
 
 def scanned_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
@@ -113,7 +118,7 @@ class BlockLengths(wiring.Component):
         m = Module()
         n, sizes = self._beat_bytes, self._sizes
         block: Any = Signal.like(self.i.payload, name="block", reset_less=True)
-        steps = 6 if self._exponents else 5
+        steps = length_steps(exponents=bool(self._exponents))
         age = Signal(range(steps + 1))
         held, settled, sends = Signal(), Signal(), Signal()
         takes, there = Signal(), Signal()

@@ -13,7 +13,10 @@ from cdma.hdl.codec.coding import LINE_BYTES, element_layout
 from cdma.hdl.codec.line_record import GROUP_BYTES, line_record_layout
 from cdma.hdl.codec.payload.row_packer import raw_row_layout, stored_beat_layout
 
-__all__ = ["BlockReader", "packing_layout"]
+__all__ = ["READ_CYCLES", "BlockReader", "packing_layout"]
+
+READ_CYCLES = 2
+"""Cycles from a block that is to be packed to its first beat."""
 
 
 def packing_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int,

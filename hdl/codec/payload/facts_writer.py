@@ -15,7 +15,10 @@ from cdma.hdl.codec.payload.tag_writer import group_counts_layout
 from cdma.hdl.common.protected import protection, stream_fifo
 from cdma.hdl.common.sram import LEAST_BITS
 
-__all__ = ["FactsWriter", "fact_lengths_layout"]
+__all__ = ["FACT_CYCLES", "FactsWriter", "fact_lengths_layout"]
+
+FACT_CYCLES = {32: 11, 64: 9}
+"""Cycles from a block's last beat until the lengths of its facts are known, by the bytes of a beat."""
 
 _BLOCKS = 2
 """Blocks that may have ended without their facts being joined."""

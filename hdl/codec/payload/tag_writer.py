@@ -16,7 +16,10 @@ from cdma.hdl.codec.scan import Scan
 from cdma.hdl.common.protected import protection
 from cdma.hdl.common.row_fifo import RowFifo
 
-__all__ = ["TagWriter", "group_counts_layout"]
+__all__ = ["SCAN_CYCLES", "TagWriter", "group_counts_layout"]
+
+SCAN_CYCLES = 3
+"""Cycles from a block's last beat until its elements are counted: ``done``."""
 
 
 def group_counts_layout(beat_bytes: int) -> data.ArrayLayout:

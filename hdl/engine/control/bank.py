@@ -13,7 +13,7 @@ from cdma.hdl.engine.control.register import Access, Home, Register
 from cdma.hdl.engine.control.store import Command, command_port
 from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, registers, reserved
 
-__all__ = ["Bank", "fields_layout"]
+__all__ = ["Bank", "fields_layout", "own"]
 
 _KEPT = {Home.WINDOW: Command.WINDOW, Home.SNAPSHOT: Command.SNAPSHOT}
 
@@ -22,6 +22,17 @@ def fields_layout(register: Register) -> data.FlexibleLayout:
     """The 32 bits of a register as a record of its fields."""
     return data.FlexibleLayout(32, {field.name.lower(): data.Field(field.width, field.lsb)
                                     for field in register.fields})
+
+
+def own(record: data.View, name: str) -> data.View:
+    """What belongs to one direction, by its own name: ``own(bank.values, "offload").queue`` is ``offload_queue``.
+
+    The record is one of registers, or of the bits of a register that both directions share.
+    """
+    layout = {field: record.shape()[field] for field, _ in record.shape()}
+    return data.View(data.FlexibleLayout(record.shape().size, {
+        field.removeprefix(f"{name}_"): place for field, place in layout.items() if field.startswith(f"{name}_")}),
+        Value.cast(record))
 
 
 class Bank(wiring.Component):

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.common.counters import counter
-from cdma.hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
+from cdma.hdl.engine.control.table import COALESCE_BITS, TIME_BITS
 
 __all__ = ["Coalescer"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,17 +12,15 @@ from cdma.hdl.engine.axi.lite import AxiLite
 from cdma.hdl.engine.axi.pages import window_layout
 from cdma.hdl.engine.axi.signature import axi_lite, axi_read, axi_write
 from cdma.hdl.engine.axi.watch import Metronome
-from cdma.hdl.engine.control.bank import Bank, fields_layout
-from cdma.hdl.engine.control.buffer_wiring import join_buffers
+from cdma.hdl.engine.control.bank import Bank, fields_layout, own
 from cdma.hdl.engine.control.channel import Channel
 from cdma.hdl.engine.control.descriptor import Operation
 from cdma.hdl.engine.control.fetcher import Fetcher
 from cdma.hdl.engine.control.ring import Ring
 from cdma.hdl.engine.control.store import Store
-from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, WINDOW_BITS, registers
+from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, ERROR_BITS, PORTS, WINDOW_BITS, registers
 from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
-from cdma.hdl.engine.control.write_back_rings import WriteBackRings
-from cdma.hdl.engine.control.write_back_wiring import join_channel, pulses, report_records
+from cdma.hdl.engine.control.write_back_rings import WriteBackRings, join_channel, pulses, report_records
 from cdma.hdl.engine.transfer.buffers import inject_layout
 from cdma.hdl.engine.transfer.events import events_layout
 from cdma.hdl.engine.transfer.records import request_layout, result_layout
@@ -75,7 +73,7 @@ class Control(wiring.Component):
         A time limit has changed: see :class:`cdma.hdl.engine.axi.watch.Metronome`.
     irq_pulse : Out(1)
         With ``write_back``: the interrupt as single cycles, see
-        :func:`cdma.hdl.engine.control.write_back_wiring.pulses`.
+        :func:`cdma.hdl.engine.control.write_back_rings.pulses`.
     records : Out(axi_write(address_bits, link_beat_bytes))
         With ``write_back``: link memory, for records of completions.
     write_silent : In(1)
@@ -167,14 +165,15 @@ class Control(wiring.Component):
                 bank.completion[number].eq(channel.completion),
             ]
             self._registers(m, bank, name, channel, ring, taken)
+            written = own(bank.written, name)
             pushed, popped, count = (
                 Signal(name=f"{name}_{what}") for what in ("asks_push", "asks_pop", "asks_count"))
             m.d.comb += [
-                pushed.eq(bank.written[f"{name}_doorbell"] & bank.data[0]),
-                popped.eq(bank.written[f"{name}_completion_pop"] & bank.data[0]),
-                count.eq(bank.written[f"{name}_counter_control"] & bank.data[:2].any()),
+                pushed.eq(written.doorbell & bank.data[0]),
+                popped.eq(written.completion_pop & bank.data[0]),
+                count.eq(written.counter_control & bank.data[:2].any()),
                 channel.pop.eq(popped & (channel.completions != 0)),
-                channel.abort.eq(bank.written[f"{name}_abort"] & bank.data[0]),
+                channel.abort.eq(written.abort & bank.data[0]),
             ]
             refused = Cat(pushed & taken[-1], popped & (channel.completions == 0), ring.refuse)
             if records is not None:
@@ -202,9 +201,7 @@ class Control(wiring.Component):
         if config.attribute_registers:
             self._attributes(m, bank, locked)
         if config.buffer_parity:
-            join_buffers(m, config, bank, self.soft_reset,
-                         [getattr(self, f"{name}_events").buffer_errors for name in DIRECTIONS],
-                         [getattr(self, f"{name}_inject") for name in DIRECTIONS])
+            self._buffers(m, bank)
 
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
         idle = fetcher.idle if records is None else fetcher.idle & records.idle
@@ -232,28 +229,27 @@ class Control(wiring.Component):
 
     def _registers(self, m: Module, bank: Bank, name: str, channel: Channel, ring: Ring, taken: Signal) -> None:
         """Connects the registers of a channel."""
-        def value(register: str) -> data.View:
-            return bank.values[f"{name}_{register}"]
-
+        values, written, status = own(bank.values, name), own(bank.written, name), own(bank.values.status, name)
         base = Signal(self._config.address_bits, name=f"{name}_base")
         m.d.comb += [
             base[6:].eq(ring.values.base),
-            value("queue").level.eq(channel.level),
-            value("queue").free.eq(self._config.queue_depth - taken),
-            value("completions").count.eq(channel.completions),
-            value("abort").abort.eq(channel.aborting),
-            value("ring_base_lo").address.eq(base[6:32]),
-            value("ring_base_hi").address.eq(base[32:]),
-            value("ring_size").entries.eq(ring.values.size),
-            value("ring_tail").index.eq(ring.values.tail),
-            value("ring_head").index.eq(ring.values.head),
-            value("ring_control").enable.eq(ring.values.enable),
-            bank.values.status[f"{name}_busy"].eq(channel.busy),
-            bank.values.status[f"{name}_blocked"].eq(channel.blocked),
+            values.queue.level.eq(channel.level),
+            values.queue.free.eq(self._config.queue_depth - taken),
+            values.completions.count.eq(channel.completions),
+            values.abort.abort.eq(channel.aborting),
+            values.ring_base_lo.address.eq(base[6:32]),
+            values.ring_base_hi.address.eq(base[32:]),
+            values.ring_size.entries.eq(ring.values.size),
+            values.ring_tail.index.eq(ring.values.tail),
+            values.ring_head.index.eq(ring.values.head),
+            values.ring_control.enable.eq(ring.values.enable),
+            status.busy.eq(channel.busy),
+            status.blocked.eq(channel.blocked),
             ring.data.eq(bank.data),
+            ring.write.base_lo.eq(written.ring_base_lo), ring.write.base_hi.eq(written.ring_base_hi),
+            ring.write.size.eq(written.ring_size), ring.write.tail.eq(written.ring_tail),
+            ring.write.control.eq(written.ring_control),
         ]
-        m.d.comb += [ring.write[register].eq(bank.written[f"{name}_ring_{register}"])
-                     for register in ("base_lo", "base_hi", "size", "tail", "control")]
 
     def _records(self, m: Module, bank: Bank, records: WriteBackRings, resetting: Value) -> None:
         """Connects the write-back rings to bus, link and reset."""
@@ -348,11 +344,9 @@ class Control(wiring.Component):
         enable = Signal(layout["IRQ_ENABLE"])
         happened = Signal(layout["IRQ_STATUS"])
         for number, (name, channel) in enumerate(zip(DIRECTIONS, channels)):
-            m.d.comb += [
-                happened[f"{name}_completion"].eq(channel.causes.completion),
-                happened[f"{name}_error"].eq(channel.causes.error),
-                happened[f"{name}_ring_error"].eq(fetcher.fail[number]),
-            ]
+            event = own(happened, name)
+            m.d.comb += [event.completion.eq(channel.causes.completion), event.error.eq(channel.causes.error),
+                         event.ring_error.eq(fetcher.fail[number])]
         if records is not None:
             report_records(m, happened, records)
         cleared = Signal(layout["IRQ_STATUS"])
@@ -373,3 +367,20 @@ class Control(wiring.Component):
             due = pulses(m, Value.cast(happened), Value.cast(status), Value.cast(enable),
                          bank.written.irq_status | bank.written.irq_enable, self.irq_pulse)
             m.d.sync += self.irq_pulse.eq(due & ~self.soft_reset)
+
+    def _buffers(self, m: Module, bank: Bank) -> None:
+        """BUFFER_ERRORS, which counts the errors of each direction, and BUFFER_INJECT, which injects what the bus asks
+        for."""
+        for name in DIRECTIONS:
+            count = Signal(ERROR_BITS, name=f"{name}_buffer_errors")
+            total = Signal(ERROR_BITS + 1, name=f"{name}_buffer_total")
+            m.d.comb += [total.eq(count + getattr(self, f"{name}_events").buffer_errors),
+                         bank.values.buffer_errors[name].eq(count)]
+            m.d.sync += count.eq(Mux(self.soft_reset, 0, total[:ERROR_BITS] | total[-1].replicate(ERROR_BITS)))
+        register, = (each for each in registers(self._config) if each.name == "BUFFER_INJECT")
+        asked = data.View(fields_layout(register), bank.data)
+        for number, name in enumerate(DIRECTIONS):
+            inject = getattr(self, f"{name}_inject")
+            with m.If(bank.written.buffer_inject & asked.inject & (asked.memory[-1] == number)):
+                m.d.comb += [inject.lane.eq(asked.lane),
+                             inject.memories.eq((asked.lane < self._config.lanes) << asked.memory[:-1])]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from cdma.hdl.codec.coding import CODINGS
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.watch import LIMIT_BITS
-from cdma.hdl.engine.control.buffer_registers import buffer_registers
 from cdma.hdl.engine.control.descriptor import (
     COMPLETION_FIELDS,
     DESCRIPTOR_FIELDS,
@@ -25,11 +24,12 @@ from cdma.hdl.engine.control.register import (
     register_of,
     whole_register,
 )
-from cdma.hdl.engine.control.write_back_registers import RING_INDEX_BITS, upper_address, write_back_registers
+from cdma.hdl.engine.transfer.buffers import LaneMemory
 
 __all__ = [
-    "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "MEMORIES", "PAGE_BITS", "PORTS", "RING_INDEX_BITS",
-    "TIME_LIMIT", "VERSION", "WINDOW_BITS", "pages", "registers", "reserved", "with_options",
+    "ADDRESS_BITS", "COALESCE_BITS", "COUNTERS", "DIRECTIONS", "ERROR_BITS", "MAGIC", "MEMORIES", "PAGE_BITS", "PORTS",
+    "RING_INDEX_BITS", "TIME_BITS", "TIME_LIMIT", "VERSION", "WINDOW_BITS", "pages", "registers", "reserved",
+    "with_options",
 ]
 
 ADDRESS_BITS = 12
@@ -46,6 +46,18 @@ VERSION = (2, 5)
 
 WINDOW_BITS = 12
 """Bits of an address that windows do not compare: 4 KiB, the largest piece of memory that bursts never leave."""
+
+RING_INDEX_BITS = 16
+"""Bits of an index into a ring."""
+
+COALESCE_BITS = 16
+"""Bits of the number of records that are reported together."""
+
+TIME_BITS = 24
+"""Bits of the number of cycles after which records are reported: 16 ms at 1 GHz."""
+
+ERROR_BITS = 16
+"""Bits of a count of errors."""
 
 DIRECTIONS = ("offload", "prefetch")
 
@@ -153,7 +165,7 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
     if config.address_windows:
         yield from _address_windows(config)
     if config.buffer_parity:
-        yield from buffer_registers(config)
+        yield from _buffers()
 
 
 def _attributes(config: EngineConfig) -> Iterator[Register]:
@@ -172,6 +184,13 @@ def _attributes(config: EngineConfig) -> Iterator[Register]:
               for name, (lsb, width, meaning) in fields.items() if width))
 
 
+def _upper_address(config: EngineConfig) -> Field:
+    """The upper half of an address as the field of a register."""
+    if config.address_bits > 32:
+        return Field("ADDRESS", 0, config.address_bits - 32, Access.RW, 0, "Bits from 32 on.")
+    return Field("ADDRESS", 0, 32, Access.RO, 0, "Bits from 32 on: none was built, so writes change nothing.")
+
+
 def _address_windows(config: EngineConfig) -> Iterator[Register]:
     refused = ("A write is refused while a ring is enabled or STATUS says that a descriptor is being processed, and "
                "always after WINDOW_CONTROL.LOCK.")
@@ -185,7 +204,7 @@ def _address_windows(config: EngineConfig) -> Iterator[Register]:
             field = Field("ADDRESS", WINDOW_BITS, 32 - WINDOW_BITS, Access.RW, 0,
                           "Bits 31 to 12; the address is a multiple of 4096.")
         else:
-            field = upper_address(config)
+            field = _upper_address(config)
         yield register_of(name, offset, Access.RW, f"{about} A soft reset does not change it. "
                         "There only with address_windows.", field)
     yield register_of(
@@ -202,6 +221,32 @@ def _address_windows(config: EngineConfig) -> Iterator[Register]:
         Field("ADDRESS_WINDOW", 0, 1, Access.W1C, 0, "A write of a window's base or limit, or of WINDOW_CONTROL."),
         *([Field("ATTRIBUTES", 1, 1, Access.W1C, 0, "A write of LANE_ATTRIBUTES or LINK_ATTRIBUTES after the lock.")]
           if config.attribute_registers else []))
+
+
+def _memories(first: int) -> str:
+    """The memories of a direction, whose numbers begin with this one."""
+    return ", ".join(f"{each.value} {each.name}" for each in LaneMemory if each.value & 8 == first)
+
+
+def _buffers() -> Iterator[Register]:
+    """The registers that count errors and inject them."""
+    ro, wo = Access.RO, Access.WO
+    yield register_of(
+        "BUFFER_ERRORS", 0xA8, ro,
+        "Errors of parity that were found in memories of the lanes since reset or soft reset; counts stay at 65535. A "
+        "lane that finds one stops and is cleared: it counts one for all that it finds until then. There "
+        "only with buffer_parity.",
+        *(Field(name, ERROR_BITS * number, ERROR_BITS, ro, 0, f"Found in lanes of {name.lower()}.")
+          for number, name in enumerate(("OFFLOAD", "PREFETCH"))))
+    yield register_of(
+        "BUFFER_INJECT", 0xAC, wo,
+        "Injects one error, for a test: of the row that is read next from a memory of a lane, a bit is changed. It "
+        "waits for that row, through a soft reset too; when a transfer of the direction fails before, it is dropped. "
+        "There only with buffer_parity.",
+        Field("LANE", 0, 4, wo, 0, "Number of the lane; one that is not there: no effect."),
+        Field("MEMORY", 8, 4, wo, 0, "The memory; one that was not built: no effect. Of offload: "
+              f"{_memories(0)}. Of prefetch: {_memories(8)}.", LaneMemory),
+        Field("INJECT", 31, 1, wo, 0, "1: inject."))
 
 
 def _channel(config: EngineConfig) -> Iterator[Register]:
@@ -256,7 +301,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
     yield register_of(
         "RING_BASE_HI", 0xA4, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
-        upper_address(config))
+        _upper_address(config))
     yield register_of(
         "RING_SIZE", 0xA8, rw,
         "A write empties the ring: RING_HEAD and RING_TAIL become 0. It is refused while RING_CONTROL.ENABLE reads 1, "
@@ -284,6 +329,51 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
                          f"{about}: bits {32 * half + 31} to {32 * half} of the snapshot.", home=Home.SNAPSHOT)
 
 
+def _write_back(config: EngineConfig) -> Iterator[Register]:
+    """The registers of a direction's write-back ring."""
+    ro, rw = Access.RO, Access.RW
+    base = "Link address of the write-back ring. A write is refused while CONTROL.ENABLE reads 1."
+    yield register_of("BASE_LO", 0x00, rw, base,
+                      Field("ADDRESS", 6, 26, rw, 0, "Bits 31 to 6; the ring begins at a multiple of 64."))
+    yield register_of("BASE_HI", 0x04, rw, base, _upper_address(config))
+    yield register_of(
+        "SIZE", 0x08, rw,
+        "A write empties the ring: HEAD and TAIL become 0, the phase 1. It is refused while CONTROL.ENABLE reads 1, "
+        "and for a size that is not allowed.",
+        Field("RECORDS", 0, RING_INDEX_BITS + 1, rw, 2, "Records of 64 bytes: a power of two from 2 to 65536."))
+    yield register_of(
+        "HEAD", 0x0C, rw, "Written by the driver. An index that is not below the size is refused.",
+        Field("INDEX", 0, RING_INDEX_BITS, rw, 0,
+              "The record that the driver reads next. The engine may write the records before it again."))
+    yield register_of(
+        "TAIL", 0x10, ro, "Counted by the engine.",
+        Field("INDEX", 0, RING_INDEX_BITS, ro, 0,
+              "The record that the engine writes next. The ring is empty when it equals HEAD, and full when HEAD is "
+              "the index after it."))
+    yield register_of(
+        "CONTROL", 0x14, rw,
+        "Lets the engine write the ring. Enabling is refused when the ring ends beyond the last address, or is not "
+        "inside the link's window.",
+        Field("ENABLE", 0, 1, rw, 0,
+              "1: completions are written to the ring, and are not in the register window. After a write of 0 it still "
+              "reads 1 while a record is being written. It becomes 0 when a write fails: the completion is in the "
+              "register window then."))
+    yield register_of(
+        "STATUS", 0x18, ro, "What the ring is doing.",
+        Field("WAITING", 0, 8, ro, 0, "Completions in the queue. No descriptor is started while it is full."),
+        Field("PHASE", 16, 1, ro, 1, "Phase of the record that is written next."),
+        Field("FULL", 17, 1, ro, 0, "No place is free: HEAD is the index after TAIL."))
+    yield register_of(
+        "COALESCE", 0x1C, rw, "When IRQ_STATUS gets the completion bit.",
+        Field("COUNT", 0, COALESCE_BITS, rw, 1,
+              "As soon as so many records are written whose descriptors have the flag 'interrupt'; 0 is taken as 1."))
+    yield register_of(
+        "TIME", 0x20, rw, "When IRQ_STATUS gets the completion bit at the latest.",
+        Field("CYCLES", 0, TIME_BITS, rw, 0,
+              "So many cycles after the first such record that was not reported; 0: however long it takes. A write "
+              "applies to times that begin after it."))
+
+
 def with_options(config: EngineConfig) -> EngineConfig:
     """The configuration with everything that adds registers: offsets do not depend on what was built."""
     return config.replace(address_windows=True, attribute_registers=True, user_bits=16, write_back=True,
@@ -293,7 +383,7 @@ def with_options(config: EngineConfig) -> EngineConfig:
 def pages(config: EngineConfig) -> tuple[Page, ...]:
     """The register map: what concerns the whole engine, and a channel for each direction."""
     channel = tuple(_channel(config))
-    write_back = tuple(write_back_registers(config)) if config.write_back else ()
+    write_back = tuple(_write_back(config)) if config.write_back else ()
     return (
         Page("engine", 0x000, "The whole engine", tuple(_engine(config))),
         Page("offload", 0x100, "Channel from device memory to the link", channel),

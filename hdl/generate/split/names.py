@@ -5,28 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["PlainNames", "module_names", "snake_case"]
+from cdma.hdl.config.settings import KEYWORDS
 
-_KEYWORDS = frozenset("""
-accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
-binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
-constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge else
-end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule endpackage
-endprimitive endprogram endproperty endsequence endspecify endtable endtask enum event eventually expect export extends
-extern final first_match for force foreach forever fork forkjoin function generate genvar global highz0 highz1 if iff
-ifnone ignore_bins illegal_bins implements implies import incdir include initial inout input inside instance int integer
-interconnect interface intersect join join_any join_none large let liblist library local localparam logic longint
-macromodule matches medium modport module nand negedge nettype new nexttime nmos nor noshowcancelled not notif0 notif1
-null or output package packed parameter pmos posedge primitive priority program property protected pull0 pull1 pulldown
-pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase randsequence rcmos real realtime ref reg
-reject_on release repeat restrict return rnmos rpmos rtran rtranif0 rtranif1 s_always s_eventually s_nexttime s_until
-s_until_with scalared sequence shortint shortreal showcancelled signed small soft solve specify specparam static string
-strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on table tagged task this throughout time
-timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned
-until until_with untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire
-with within wor xnor xor
-""".split())
-"""Reserved words of IEEE 1800-2017, which has all of Verilog-2005's; source: its annex B."""
+__all__ = ["PlainNames", "module_names", "snake_case"]
 
 _OTHER = re.compile(r"[^A-Za-z0-9_]+")
 _NUMBER = re.compile(r"\$\d+$")
@@ -57,7 +38,7 @@ class PlainNames:
         """
         base = _OTHER.sub("_", _NUMBER.sub("", wanted.removeprefix("\\"))).strip("_") or "signal"
         base = f"n{base}" if base[0].isdigit() else base
-        name = f"{base}_" if base in _KEYWORDS else base
+        name = f"{base}_" if base in KEYWORDS else base
         number = self._next.get(base, 2)
         while name in self._taken:
             name = f"{base}_{number}"

@@ -125,10 +125,12 @@ class _Run:
         self.bench.run(process, self.clock.run, self.write)
 
 
-@pytest.mark.parametrize("writes", ["sync", "link"])
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize(("busy", "willing"), [(0.3, 1.0), (1.0, 0.3), (0.6, 0.6)])
-@pytest.mark.parametrize("depth", [4, 8, 64])
+# Pairwise, and each way at the ratio at which the depth shows.
+@pytest.mark.parametrize(("depth", "busy", "willing", "ratio", "writes"), [
+    (4, 0.3, 1.0, 0.23, "sync"), (4, 1.0, 0.3, 0.97, "link"), (4, 1.0, 0.3, 0.97, "sync"), (4, 0.6, 0.6, 4.3, "sync"),
+    (8, 0.3, 1.0, 0.97, "link"), (8, 1.0, 0.3, 4.3, "sync"), (8, 0.6, 0.6, 0.23, "link"), (8, 1.0, 0.3, 0.97, "link"),
+    (64, 0.3, 1.0, 4.3, "link"), (64, 1.0, 0.3, 0.23, "link"), (64, 0.6, 0.6, 0.97, "sync"),
+    (64, 1.0, 0.3, 0.97, "sync"), (4, 1.0, 0.3, 4.3, "link"), (64, 1.0, 0.3, 0.23, "sync")])
 def test_it_is_a_queue(depth: int, busy: float, willing: float, ratio: float, writes: str) -> None:
     run = _Run(depth, ratio, writes, busy, willing)
     run.run(120 + depth)

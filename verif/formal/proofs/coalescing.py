@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Mux, Signal
 
 from cdma.hdl.engine.control.coalescer import Coalescer
-from cdma.hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
+from cdma.hdl.engine.control.table import COALESCE_BITS, TIME_BITS
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 

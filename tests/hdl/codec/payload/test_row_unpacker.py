@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,9 @@ _BUILDS: list[_Build] = [
 _FLOATS: list[_Build] = [(32, (1, 2, 4), (2, 4)), (64, (2, 4), (2, 4)), (32, (2, 4), (2,)), (32, (4,), (4,))]
 
 
-def _name(build: _Build) -> str:
+def _name(build: Any) -> str:
+    if isinstance(build, float):
+        return str(build)
     size, sizes, exponents = ("".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in build)
     return f"{size}-{sizes}" + (f"-{exponents}" if exponents else "")
 
@@ -77,14 +80,17 @@ def test_corners(play: _Play) -> None:
     play(blocks, rng)
 
 
-@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.5, 0.7)])
+@pytest.mark.parametrize(("play", "busy", "ready"), [
+    *((build, 0.5, 0.7) for build in _BUILDS), *((build, 1.0, 1.0) for build in (_BUILDS[0], _BUILDS[2], _BUILDS[-1]))],
+    ids=_name, indirect=["play"])
 def test_blocks_back_to_back(play: _Play, busy: float, ready: float) -> None:
     rng = random.Random(f"{play.sizes} {busy} {ready}")
     play([sampled(rng, play.sizes, _BLOCK, play.exponents) for _ in range(512 // play.size)], rng, busy, ready)
 
 
-@pytest.mark.parametrize("play", [*_BUILDS, _FLOATS[1]], ids=_name, indirect=True)
-@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.6, 0.6)])
+@pytest.mark.parametrize(("play", "busy", "ready"), [
+    *((build, 0.6, 0.6) for build in (*_BUILDS, _FLOATS[1])),
+    *((build, 1.0, 1.0) for build in (_BUILDS[0], _BUILDS[3], _BUILDS[-1]))], ids=_name, indirect=["play"])
 def test_damaged_blocks(play: _Play, busy: float, ready: float) -> None:
     """Each fault is reported as the reference does, and whole blocks between them come out right."""
     rng = random.Random(f"damage {play.sizes} {busy}")

@@ -84,24 +84,18 @@ class _Tags:
         self.behind = -(-end // size) - -(-(end - missing) // size)
 
 
-@pytest.mark.parametrize(("size", "sizes", "exponents"), [
-    (32, (1, 2, 4), ()), (16, (1, 2, 4), ()), (64, (1, 2, 4), ()), (32, (4,), ()), (16, (2,), ()), (64, (1, 4), ()),
-    (16, (1,), ()), (32, (1, 2, 4), (2, 4)), (64, (1, 2, 4), (2, 4)), (64, (2,), (2,)), (32, (2, 4), (4,))])
+_BUILDS = [(32, (1, 2, 4), (), False), (16, (1, 2, 4), (), False), (64, (1, 2, 4), (), False), (32, (4,), (), False),
+           (16, (2,), (), False), (64, (1, 4), (), False), (16, (1,), (), False), (32, (1, 2, 4), (2, 4), False),
+           (64, (1, 2, 4), (2, 4), False), (64, (2,), (2,), False), (32, (2, 4), (4,), False),
+           (32, (1, 2, 4), (), True), (16, (4,), (), True), (64, (2, 4), (), True), (32, (1, 2, 4), (2, 4), True),
+           (64, (2,), (2,), True)]
+"""Bytes of a beat, element sizes, those with exponents, and whether raw blocks come among the others."""
+
+
+@pytest.mark.parametrize(("size", "sizes", "exponents", "for_lane"), _BUILDS)
 @pytest.mark.parametrize(("busy", "moving"), [(1.0, 1.0), (0.5, 0.6)])
-def test_slices(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], busy: float, moving: float) -> None:
-    _compare(size, sizes, exponents, busy, moving)
-
-
-@pytest.mark.parametrize(("size", "sizes", "exponents"), [
-    (32, (1, 2, 4), ()), (16, (4,), ()), (64, (2, 4), ()), (32, (1, 2, 4), (2, 4)), (64, (2,), (2,))])
-@pytest.mark.parametrize(("busy", "moving"), [(1.0, 1.0), (0.5, 0.6)])
-def test_raw_blocks_among_others(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], busy: float,
-                                 moving: float) -> None:
-    _compare(size, sizes, exponents, busy, moving, for_lane=True)
-
-
-def _compare(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], busy: float, moving: float, *,
-             for_lane: bool = False) -> None:
+def test_slices(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], for_lane: bool, busy: float,
+                moving: float) -> None:
     rng = random.Random(f"{size} {sizes} {exponents} {busy} {moving}")
     dut = TagSlicer(size, sizes, _BLOCK, exponents, for_lane)
     blocks = [_Tags(rng, size, sizes, exponents, for_lane) for _ in range(30 if for_lane else 40)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from cdma.hdl.engine.control.write_back_wiring import pulses
+from cdma.hdl.engine.control.write_back_rings import pulses
 from tests.hdl.bench import clocked
 
 
