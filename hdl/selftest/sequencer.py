@@ -4,19 +4,84 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Array, Module, Shape, Signal, Value
+from amaranth.hdl import Array, Const, Module, Shape, Signal, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.engine.axi.signature import axi_lite
+from cdma.hdl.engine.axi.signature import Resp, axi_lite
 from cdma.hdl.engine.control.table import ADDRESS_BITS
 from cdma.hdl.engine.transfer.records import Status
 from cdma.hdl.selftest.program import MALFORMED, Action, Step, Trials, Word, encode_steps, step_layout
-from cdma.hdl.selftest.register_master import RegisterMaster
 
-__all__ = ["Sequencer"]
+__all__ = ["RegisterMaster", "Sequencer"]
 
 _KEPT = (Word.PACKED, Word.CRC, Word.RAW_BLOCKS, Word.OFFLOAD_CYCLES, Word.PREFETCH_CYCLES, Word.STATUS)
+
+
+class RegisterMaster(wiring.Component):
+    """Writes or reads a register of 32 bits.
+
+    ::
+
+        start, write, address, write_data --> [aw, w | ar] --> bus
+        done, read_data, error <------------- [b | r] <-------- bus
+
+    Address and data of a write are sent together, and each waits for its own ``ready``.
+
+    Parameters
+    ----------
+    address_bits : int
+        Bits of a byte address.
+
+    Members
+    -------
+    start : In(1)
+        Begin an access; not before the last one is done.
+    write : In(1)
+        Write; otherwise read.
+    address : In(address_bits - 2)
+        Address of the register, in words.
+    write_data : In(32)
+        What is written.
+    done : Out(1)
+        One cycle, at the end of the access; with it:
+    read_data : Out(32)
+        What was read.
+    error : Out(1)
+        The access was not answered with OKAY.
+    bus : Out(axi_lite(address_bits))
+        The registers.
+
+    Source: AMBA AXI and ACE (IHI 0022), A3.3, B1 (AXI4-Lite).
+    """
+
+    def __init__(self, address_bits: int):
+        super().__init__({
+            "start": In(1), "write": In(1), "address": In(address_bits - 2), "write_data": In(32),
+            "done": Out(1), "read_data": Out(32), "error": Out(1), "bus": Out(axi_lite(address_bits)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bus = self.bus
+        address = Signal.like(self.address)
+        with m.If(self.start):
+            m.d.sync += [
+                address.eq(self.address), bus.wdata.eq(self.write_data),
+                bus.awvalid.eq(self.write), bus.wvalid.eq(self.write), bus.arvalid.eq(~self.write),
+            ]
+        with m.Else():
+            for channel in ("aw", "w", "ar"):
+                valid, ready = getattr(bus, f"{channel}valid"), getattr(bus, f"{channel}ready")
+                m.d.sync += valid.eq(valid & ~ready)
+        m.d.comb += [
+            bus.awaddr.eq(address << 2), bus.araddr.eq(address << 2), bus.wstrb.eq(Const(1).replicate(4)),
+            bus.bready.eq(1), bus.rready.eq(1),
+            self.done.eq(bus.bvalid | bus.rvalid),
+            self.read_data.eq(bus.rdata),
+            self.error.eq((bus.bvalid & (bus.bresp != Resp.OKAY)) | (bus.rvalid & (bus.rresp != Resp.OKAY))),
+        ]
+        return m
 
 
 class Sequencer(wiring.Component):
@@ -65,7 +130,7 @@ class Sequencer(wiring.Component):
     seen, wanted : Out(32)
         What it found, and what it expected.
     kept : Out(ArrayLayout(32, len(Word)))
-        The words that were kept; the others are 0.
+        The words that were kept since the start; the others are 0.
     """
 
     def __init__(self, steps: Sequence[Step], patience: int):
@@ -121,7 +186,7 @@ class Sequencer(wiring.Component):
         with m.FSM():
             with m.State("idle"):
                 with m.If(self.start):
-                    m.d.sync += [place.eq(0), age.eq(0), self.passed.eq(0), self.step.eq(0)]
+                    m.d.sync += [place.eq(0), age.eq(0), self.passed.eq(0), self.step.eq(0), self.kept.eq(0)]
                     m.next = "fetch"
             with m.State("fetch"):
                 m.next = "begin"

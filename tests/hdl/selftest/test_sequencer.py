@@ -10,8 +10,7 @@ from amaranth.hdl import Value
 
 from cdma.hdl.selftest.config import EngineTestConfig
 from cdma.hdl.selftest.program import Action, Step, Trials, Word, program, program_rows
-from cdma.hdl.selftest.register_master import RegisterMaster
-from cdma.hdl.selftest.sequencer import Sequencer
+from cdma.hdl.selftest.sequencer import RegisterMaster, Sequencer
 from tests.hdl.bench import Bench, clocked, pulse
 
 _STEPS = program(EngineTestConfig())
@@ -160,7 +159,7 @@ def test_bytes_and_bursts_that_are_wrong_and_no_interrupt_fail(
 
 def test_the_table_of_steps_names_each_at_its_number() -> None:
     """Rows of the program's table stand for as many steps as there are."""
-    rows = program_rows()
+    rows = program_rows(EngineTestConfig())
     assert rows[-1] == (len(_STEPS), "end")
     starts = {text: _STEPS[number - 1] for number, text in rows}
     assert starts["fill: the data to their source; their inverse to the destinations"].action is Action.FILL

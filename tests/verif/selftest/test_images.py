@@ -10,6 +10,7 @@ import pytest
 
 from cdma.golden.codec import lines as zvc
 from cdma.hdl.selftest.config import CoresTestConfig
+from cdma.hdl.selftest.source import DUMP
 from cdma.synth.boards.catalog import board
 from cdma.synth.boards.project import project
 from tests.extended import usually
@@ -41,14 +42,14 @@ def test_an_image_tells_goldens_figures_and_a_pressed_button(
                   high=[f"{resource}_0__{pin}__io" for resource, pin in of.high], dark=dark,
                   period_ps=10**12 // of.oscillator_hz, bit_ps=10**12 // _CONFIG.baud, patience_ms=20)
     for number, (texts, lights) in enumerate(runs, 1):
-        lines = [Line.of(text) for text in texts[:-1]]
-        assert [line.density for line in lines] == [*range(9), None]
+        lines = [Line.of(text) for text in texts]
         wrong = int(number == 2)
-        assert [line.passed for line in lines].count(False) == wrong
-        assert texts[-1] == f"run {number} passed {10 - wrong} of 10 {'FAIL' if wrong else 'ALL PASS'}"
+        assert [line.passed for line in lines[:-1]].count(False) == wrong
+        assert lines.pop() == ("", {"run": number, "passed": 10 - wrong, "tests": 10}, not wrong)
+        assert [line.numbers["item"] for line in lines] == [*range(DUMP + 1)]
         assert lights == {"passed": 1 - wrong, "failed": wrong}
-        for line in lines:
-            raw = _LINES if line.density is None else generated(16, 4, line.density, 1024)
+        for item, line in enumerate(lines):
+            raw = _LINES if item == DUMP else generated(16, 4, item, 1024)
             packed = zvc.compress(np.frombuffer(raw, np.uint8), 4).size
             if line.passed:
-                assert (line.raw, line.packed, line.ratio) == (len(raw), packed, 1000 * len(raw) // packed)
+                assert (line.group, line.numbers["raw"], line.numbers["packed"]) == ("32bit", len(raw), packed)
