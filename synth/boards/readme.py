@@ -143,9 +143,11 @@ def _parts(config: SelftestConfig, line_bytes: int) -> dict[str, str]:
     """What the pages of the two tests do not have in common."""
     values: dict[str, object] = {**config.as_dict(), "line_bytes": line_bytes}
     if isinstance(config, EngineTestConfig):
-        values |= {"codings": ", ".join(config.codings), "steps": "\n".join(
-            f"| {number:x} | {text} |" for number, text in program_rows(config)),
-                   "flips": "; ".join(f"{FLIPPED + k:x}: a flipped bit in the stream's byte {at:#x}" for k, at in enumerate(PLACES))}
+        values |= {
+            "codings": ", ".join(config.codings),
+            "steps": "\n".join(f"| {number:x} | {text} |" for number, text in program_rows(config)),
+            "flips": "; ".join(f"{item:x}: a flipped bit in the stream's byte {place:#x}"
+                               for item, place in enumerate(PLACES, FLIPPED))}
         parts = {"what": "a cDMA engine", "does": _ENGINE_DO, "facts": _ENGINE_FACTS, "lines": _ENGINE_LINES,
                  "places": _ENGINE_PLACES, "meaning": _ENGINE_MEANING,
                  "choices": "0: all tests; 1 to 8: that density; 9: the dump; 10 and above: flipped bits"}
