@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Array, Const, Module, Shape, Signal, Value
+from amaranth.hdl import Array, Module, Shape, Signal, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,75 +13,9 @@ from cdma.hdl.engine.control.table import ADDRESS_BITS
 from cdma.hdl.engine.transfer.records import Status
 from cdma.hdl.selftest.program import MALFORMED, Action, Step, Trials, Word, encode_steps, step_layout
 
-__all__ = ["RegisterMaster", "Sequencer"]
+__all__ = ["Sequencer"]
 
 _KEPT = (Word.PACKED, Word.CRC, Word.RAW_BLOCKS, Word.OFFLOAD_CYCLES, Word.PREFETCH_CYCLES, Word.STATUS)
-
-
-class RegisterMaster(wiring.Component):
-    """Writes or reads a register of 32 bits.
-
-    ::
-
-        start, write, address, write_data --> [aw, w | ar] --> bus
-        done, read_data, error <------------- [b | r] <-------- bus
-
-    Address and data of a write are sent together, and each waits for its own ``ready``.
-
-    Parameters
-    ----------
-    address_bits : int
-        Bits of a byte address.
-
-    Members
-    -------
-    start : In(1)
-        Begin an access; not before the last one is done.
-    write : In(1)
-        Write; otherwise read.
-    address : In(address_bits - 2)
-        Address of the register, in words.
-    write_data : In(32)
-        What is written.
-    done : Out(1)
-        One cycle, at the end of the access; with it:
-    read_data : Out(32)
-        What was read.
-    error : Out(1)
-        The access was not answered with OKAY.
-    bus : Out(axi_lite(address_bits))
-        The registers.
-
-    Source: AMBA AXI and ACE (IHI 0022), A3.3, B1 (AXI4-Lite).
-    """
-
-    def __init__(self, address_bits: int):
-        super().__init__({
-            "start": In(1), "write": In(1), "address": In(address_bits - 2), "write_data": In(32),
-            "done": Out(1), "read_data": Out(32), "error": Out(1), "bus": Out(axi_lite(address_bits)),
-        })
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        bus = self.bus
-        address = Signal.like(self.address)
-        with m.If(self.start):
-            m.d.sync += [
-                address.eq(self.address), bus.wdata.eq(self.write_data),
-                bus.awvalid.eq(self.write), bus.wvalid.eq(self.write), bus.arvalid.eq(~self.write),
-            ]
-        with m.Else():
-            for channel in ("aw", "w", "ar"):
-                valid, ready = getattr(bus, f"{channel}valid"), getattr(bus, f"{channel}ready")
-                m.d.sync += valid.eq(valid & ~ready)
-        m.d.comb += [
-            bus.awaddr.eq(address << 2), bus.araddr.eq(address << 2), bus.wstrb.eq(Const(1).replicate(4)),
-            bus.bready.eq(1), bus.rready.eq(1),
-            self.done.eq(bus.bvalid | bus.rvalid),
-            self.read_data.eq(bus.rdata),
-            self.error.eq((bus.bvalid & (bus.bresp != Resp.OKAY)) | (bus.rvalid & (bus.rresp != Resp.OKAY))),
-        ]
-        return m
 
 
 class Sequencer(wiring.Component):
@@ -89,7 +23,7 @@ class Sequencer(wiring.Component):
 
     ::
 
-        [program] --> step --> register master <--> bus
+        [program] --> step --> aw, w | ar <--> bus
             ^                  irq, pattern
             |                     |
         next step <-- as expected-+--> seen, wanted --> otherwise: done, not passed
@@ -149,23 +83,28 @@ class Sequencer(wiring.Component):
         m = Module()
         m.submodules.program = rom = memory.Memory(
             shape=step_layout(), depth=len(self._steps), init=encode_steps(self._steps))
-        m.submodules.master = master = RegisterMaster(ADDRESS_BITS)
-        wiring.connect(m, master.bus, wiring.flipped(self.bus))
+        bus = self.bus
         port = rom.read_port()
         step = port.data
         place = Signal(range(len(self._steps)))
         age = Signal(self._patience + 1)
         value = Signal(32)
         ends = Signal()
+        answered, refused = Signal(), Signal()
         m.d.comb += [
             port.en.eq(1),
             port.addr.eq(place),
             value.eq(self._word(step.word, step.literal)),
             self.action.eq(step.action),
-            master.write.eq(step.action == Action.WRITE),
-            master.address.eq(step.register),
-            master.write_data.eq(value),
+            bus.awaddr.eq(step.register << 2), bus.araddr.eq(step.register << 2), bus.wdata.eq(value),
+            bus.wstrb.eq(0xF), bus.bready.eq(1), bus.rready.eq(1),
+            answered.eq(bus.bvalid | bus.rvalid),
+            refused.eq((bus.bvalid & (bus.bresp != Resp.OKAY)) | (bus.rvalid & (bus.rresp != Resp.OKAY))),
         ]
+        # Address and data of a write are sent together, and each waits for its own ready.
+        for channel in ("aw", "w", "ar"):
+            valid, ready = getattr(bus, f"{channel}valid"), getattr(bus, f"{channel}ready")
+            m.d.sync += valid.eq(valid & ~ready)
         m.d.sync += self.done.eq(ends)
 
         def follow() -> None:
@@ -198,7 +137,8 @@ class Sequencer(wiring.Component):
                     follow()
                 with m.Else(), m.Switch(step.action):
                     with m.Case(Action.WRITE, Action.READ, Action.KEEP, Action.MALFORMED):
-                        m.d.comb += master.start.eq(1)
+                        writes = step.action == Action.WRITE
+                        m.d.sync += [bus.awvalid.eq(writes), bus.wvalid.eq(writes), bus.arvalid.eq(~writes)]
                         m.next = "access"
                     with m.Case(Action.SAME):
                         find(value, self._word(step.other, step.literal))
@@ -214,15 +154,15 @@ class Sequencer(wiring.Component):
                         m.next = "idle"
             with m.State("access"):
                 m.d.sync += [self.seen.eq(0), self.wanted.eq(0)]
-                with m.If(master.done):
-                    with m.If(master.error):
+                with m.If(answered):
+                    with m.If(refused):
                         # Nothing is expected of such an access.
-                        m.d.sync += self.seen.eq(master.read_data)
+                        m.d.sync += self.seen.eq(bus.rdata)
                         m.next = "fail"
                     with m.Elif(step.action == Action.WRITE):
                         follow()
                     with m.Else():
-                        find(master.read_data, value)
+                        find(bus.rdata, value)
                 with m.Elif(late):
                     m.next = "fail"
             with m.State("wait"):
