@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,43 +20,23 @@ from cdma.hdl.selftest.pattern import PLACES
 from cdma.hdl.selftest.source import DUMP
 from cdma.measure.arrays import dump_lines
 from cdma.synth.boards.catalog import board
-from cdma.synth.boards.project import project
 from tests.extended import extended
 from tests.hdl.selftest.reference import Line, generated
 
 pytestmark = extended
 Runs = list[tuple[list[str], dict[str, int]]]
-_BAUD = 3_000_000
-_BOARD = board("ulx3s-85f")
-_CONFIG = EngineTestConfig(baud=_BAUD, pause_ms=1, codings=_BOARD.codings)
+_CONFIG = EngineTestConfig(baud=3_000_000, pause_ms=1, codings=board("ulx3s-85f").codings)
 _LINES = dump_lines(None, None, _CONFIG.raw_bytes // 128)
 _LENGTHS = lengths(_CONFIG, len(_LINES))
 _ITEMS = len(_LENGTHS)
 _PAGE = Path(__file__).resolve().parents[3] / "docs/boards.md"
-_PRIMITIVES = Path(__file__).with_name("primitives.v").read_text(encoding="utf-8")
 _CYCLES = re.compile(r"(?<=offload=|refetch=)[0-9a-f]+")
 
 
-@pytest.fixture(scope="module")
-def verilog() -> str:
-    """The image of the board."""
-    return project(_BOARD, _CONFIG, _LINES)["cdma_selftest.v"] + _PRIMITIVES
-
-
 @pytest.fixture
-def play(listen: Callable[..., Runs], verilog: str) -> Callable[..., Runs]:
+def play(listen: Callable[..., Runs]) -> Callable[..., Runs]:
     """Listens to the image for some runs."""
-    def run(runs: int, switches: int = 0, pressed: tuple[int, ...] = ()) -> Runs:
-        pins = {"clock": "clk25_0__io", "reset": None, "button": "button_0__io", "tx": "uart_0__tx__io",
-                "running": "led_0__io", "passed": "led_1__io", "failed": "led_2__io"}
-        rest = {"button_0__io": 0, **{f"switch_{k}__io": switches >> k & 1 for k in range(4)}}
-        return listen(verilog, _CONFIG.name, f"engine, 1 lane of {_CONFIG.beat_bytes} bytes", runs=runs,
-                      pressed=pressed, pins=pins, rest=rest, dark=0,
-                      high=[f"{resource}_0__{pin}__io" for resource, pin in _BOARD.high],
-                      period_ps=10**12 // _BOARD.oscillator_hz, bit_ps=8 * 10**12 // _BOARD.oscillator_hz,
-                      patience_ms=100)
-
-    return run
+    return partial(listen, "ulx3s-85f", _CONFIG, _LINES, f"engine, 1 lane of {_CONFIG.beat_bytes} bytes")
 
 
 def _stream(coding: str, item: int) -> tuple[bytes, int, np.ndarray]:

@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cdma.golden.codec import lines as zvc
-from cdma.hdl.generate.backend import verilog_text
 from cdma.hdl.selftest.config import CoresTestConfig
-from cdma.hdl.selftest.selftest import Selftest
 from cdma.hdl.selftest.source import DUMP
 from cdma.measure.arrays import dump_lines
 from tests.hdl.selftest.reference import Line, generated
 
-_DIVISOR = 4
-_PERIOD_PS = 10_000
-_CONFIG = CoresTestConfig(pause_ms=1)
+_CONFIG = CoresTestConfig(pause_ms=1, baud=3_000_000)
 _LINES = dump_lines(None, None, 128)
 _PAGE = Path(__file__).resolve().parents[3] / "docs/boards.md"
 _LATENCY = 60
 Runs = list[tuple[list[str], dict[str, int]]]
 
 
-@pytest.fixture(scope="module")
-def verilog() -> str:
-    """The self-test as boards have it, but for a clock of a few cycles per bit."""
-    return verilog_text(Selftest(_CONFIG, _LINES, _DIVISOR * _CONFIG.baud), _CONFIG.name)
-
-
 @pytest.fixture
-def play(listen: Callable[..., Runs], verilog: str) -> Callable[..., Runs]:
-    """Listens to the self-test for some runs."""
-    def run(runs: int, switches: int = 0, pressed: tuple[int, ...] = ()) -> Runs:
-        pins = {"clock": "clk", "reset": "rst", "button": "button", "tx": "tx", "running": "running",
-                "passed": "passed", "failed": "failed"}
-        return listen(verilog, _CONFIG.name, f"beats of {_CONFIG.beat_bytes} bytes", runs=runs, pressed=pressed,
-                      pins=pins, rest={"rst": 0, "button": 0, "switches": switches}, high=[], dark=0,
-                      period_ps=_PERIOD_PS,
-                      bit_ps=_DIVISOR * _PERIOD_PS, patience_ms=100)
-
-    return run
+def play(listen: Callable[..., Runs]) -> Callable[..., Runs]:
+    """Listens to the image for some runs."""
+    return partial(listen, "ulx3s-12f", _CONFIG, _LINES, f"beats of {_CONFIG.beat_bytes} bytes")
 
 
 def _check(text: str, bits: int, item: int) -> None:
@@ -76,7 +59,7 @@ def test_all_tests_pass_with_goldens_figures_and_one_with_a_wrong_bit_fails(play
 
 @pytest.mark.parametrize(("switches", "item"), [(1, 1), (4, 4), (8, 8), (9, DUMP), (15, DUMP)])
 def test_switches_choose_a_density_or_the_dump(play: Callable[..., Runs], switches: int, item: int) -> None:
-    ((texts, lights),) = play(1, switches)
+    ((texts, lights),) = play(1, switches=switches)
     for text, bits in zip(texts[:-1], (8, 16, 32), strict=True):
         _check(text, bits, item)
     assert texts[-1] == "run=1 passed=3 tests=3 PASS"
