@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from cdma.golden.codec import lines as zvc
+from cdma.hdl.generate.backend import verilog_text
 from cdma.hdl.selftest.config import CoresTestConfig
-from cdma.hdl.selftest.verilog import selftest_verilog
+from cdma.hdl.selftest.selftest import Selftest
 from cdma.measure.arrays import dump_lines
 from tests.hdl.selftest.reference import Line, generated
 
@@ -26,7 +27,7 @@ Runs = list[tuple[list[str], dict[str, int]]]
 @pytest.fixture(scope="module")
 def verilog() -> str:
     """The self-test as boards have it, but for a clock of a few cycles per bit."""
-    return selftest_verilog(_CONFIG, _LINES, _DIVISOR * _CONFIG.baud)
+    return verilog_text(Selftest(_CONFIG, _LINES, _DIVISOR * _CONFIG.baud), _CONFIG.name)
 
 
 @pytest.fixture
