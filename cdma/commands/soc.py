@@ -72,8 +72,7 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError(f"a board is not simulated and has SDRAM: leave out {'--waves' if call.waves else '--memory'}")
     import numpy as np
 
-    from cdma.hdl.litex.catalog import fpga
-    from cdma.hdl.litex.layout import Layout
+    from cdma.hdl.litex.layout import Layout, fpga
     from cdma.measure.arrays import arrays_with_codings
 
     if call.board:

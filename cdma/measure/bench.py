@@ -24,8 +24,8 @@ from cdma.measure.options import PEER_CORES, engine_options
 from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
 from cdma.measure.synthesis import measured_engine, placed, placed_units, timed_engine
 from cdma.synth.area.cores import area
-from cdma.synth.timing.block_cores import block_timing
 from cdma.synth.timing.cores import TimingReport, timing
+from cdma.synth.timing.engines import block_timing
 from cdma.synth.timing.sweep import sweep
 from cdma.synth.tools.scripts import DEFAULT_RECIPE
 from cdma.verif.core import throughput as cores

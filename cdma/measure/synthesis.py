@@ -13,9 +13,8 @@ from cdma.synth.area.engines import EngineArea, engine_area
 from cdma.synth.area.fpga import FpgaArea, fpga_area
 from cdma.synth.pnr.engines import PlacedUnits, place_units
 from cdma.synth.pnr.place import PnrReport, place_and_route
-from cdma.synth.timing.block_cores import block_timing
 from cdma.synth.timing.cores import TimingReport
-from cdma.synth.timing.engines import EngineTiming, PartTiming, engine_timing
+from cdma.synth.timing.engines import EngineTiming, PartTiming, block_timing, engine_timing
 from cdma.synth.timing.macros import DEFAULT, MacroTiming
 
 __all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "timed_block_core", "timed_engine"]

@@ -13,15 +13,20 @@ from amaranth.hdl import Cat, Mux, Value, ValueLike
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
-__all__ = ["CODINGS", "ELEMENT_BITS", "EXPONENTS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES",
-           "element_layout", "largest_payload", "most_metadata", "most_tag_rows", "one_hot_element", "select",
-           "tag_bytes", "tag_rows", "tag_words"]
+__all__ = [
+    "CODINGS", "ELEMENT_BITS", "EXPONENTS", "HEADER_BYTES", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST",
+    "WORD_BYTES", "element_layout", "header_layout", "largest_payload", "most_metadata", "most_tag_rows",
+    "one_hot_element", "select", "tag_bytes", "tag_rows", "tag_words",
+]
 
 LINE_BYTES = 128
 """Raw bytes of a line, the unit of zero-value coding."""
 
 WORD_BYTES = 4
 """Bytes of a word of the block stream: headers, tags of a line and padded payloads are whole words."""
+
+HEADER_BYTES = 4
+"""Bytes of a block's header."""
 
 ELEMENT_BITS = (8, 16, 32)
 """Element sizes that zero-value coding knows."""
@@ -104,3 +109,8 @@ def tag_rows(element: data.View, lines: Value, sizes: Collection[int], beat_byte
     """Rows of ``beat_bytes`` bytes that the tags of so many lines take; each size has whole lines in a row."""
     fit = {size: beat_bytes // tag_bytes(size) for size in sizes}
     return select(element, {size: (lines + (count - 1)) >> exact_log2(count) for size, count in fit.items()})
+
+
+def header_layout() -> data.StructLayout:
+    """A block's header: bytes of its payload, coding, and its number modulo 256."""
+    return data.StructLayout({"payload_bytes": 16, "coding": 8, "sequence": 8})

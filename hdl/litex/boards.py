@@ -18,8 +18,8 @@ from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Signal
 
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.litex.catalog import fpga
 from cdma.hdl.litex.firmware import compiler, firmware
+from cdma.hdl.litex.layout import fpga
 from cdma.hdl.litex.soc import TOP, CdmaSoC, plain_errors
 
 __all__ = ["CLOCK_HZ", "write_board"]
@@ -51,7 +51,7 @@ def write_board(board: str, config: EngineConfig, tensor: bytes, coding: int, fo
     Parameters
     ----------
     board : str
-        One of :data:`cdma.hdl.litex.catalog.BOARDS`.
+        One of :data:`cdma.hdl.litex.layout.BOARDS`.
     config : EngineConfig
         The engine.
     tensor : bytes

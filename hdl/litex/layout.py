@@ -1,4 +1,4 @@
-"""What firmware and SoC have to agree on before either is made: where the firmware keeps things in main RAM.
+"""What is known of a SoC before it is made: the boards, and where the firmware keeps things in main RAM.
 
 Nothing here needs LiteX, so that a mistake in a call is found without it.
 """
@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.descriptor import RECORD_BYTES
 
-__all__ = ["ADDRESS_BITS", "PARTS", "ROM_BYTES", "Layout"]
+__all__ = ["ADDRESS_BITS", "BOARDS", "PARTS", "ROM_BYTES", "Layout", "fpga"]
+
+BOARDS = {"ulx3s-85f": "LFE5U-85F"}
+"""FPGAs of the boards by their names."""
 
 ADDRESS_BITS = 32
 """Bits of an address on the bus."""
@@ -23,6 +26,19 @@ PARTS = 8
 
 _RING_BYTES = 16 * RECORD_BYTES
 _CODE_BYTES = 1 << 14
+
+
+def fpga(board: str) -> str:
+    """The FPGA of a board.
+
+    Raises
+    ------
+    ValueError
+        If there is no such board.
+    """
+    if board not in BOARDS:
+        raise ValueError(f"no board {board!r} for a SoC: there are {', '.join(BOARDS)}")
+    return BOARDS[board]
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def area(config: CoreConfig | BlockCoreConfig, *, target: str = "generic", liber
         How logic is mapped to gates or cells: ``fast`` or ``small``.
     timed : bool
         Whether to time the same netlist as well: in the cells of a library, where OpenSTA is installed. Not for block
-        cores, whose clock :func:`cdma.synth.timing.block_cores.block_timing` calculates with the timing of macros.
+        cores, whose clock :func:`cdma.synth.timing.engines.block_timing` calculates with the timing of macros.
     modules : bool
         Whether to map the modules one by one as well; without, the report has the row of the whole design alone.
     progress : callable, optional

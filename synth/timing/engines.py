@@ -1,4 +1,5 @@
-"""The clock of an engine in the cells of a library: slowest paths of each unit, and of the whole engine.
+"""The clock of an engine in the cells of a library: slowest paths of each unit, and of the whole engine; and that of a
+block core, whose larger memories are macros too.
 
 A unit is mapped flat, with the units inside it cut out: their pins become ports of the unit. A path from unit to unit
 is therefore no register to register path of either unit. It is timed in the engine mapped as a whole, where lane 0
@@ -16,10 +17,12 @@ from pathlib import Path
 
 from cdma.golden.results import derived
 from cdma.hdl.common.sram import LEAST_BITS
+from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.verilog import emit
 from cdma.synth.cells import library as libraries
 from cdma.synth.cells.library import Library
-from cdma.synth.timing.cores import CLOCK, NETLIST, REGISTERS, TimingPath, of_netlist
+from cdma.synth.timing.cores import CLOCK, NETLIST, REGISTERS, TimingPath, TimingReport, of_netlist
 from cdma.synth.timing.macros import DEFAULT, MacroTiming, cells, techmap, with_macros
 from cdma.synth.tools import opensta, scripts
 from cdma.synth.tools.netlist import read
@@ -27,7 +30,7 @@ from cdma.synth.tools.yosys import Progress, Yosys, find, report
 from cdma.synth.units.division import division, lane_roots, of_lane
 from cdma.synth.units.hierarchy import Design
 
-__all__ = ["WHOLE", "EngineTiming", "Means", "PartTiming", "UnitClock", "engine_timing", "part_timing"]
+__all__ = ["WHOLE", "EngineTiming", "Means", "PartTiming", "UnitClock", "block_timing", "engine_timing", "part_timing"]
 
 WHOLE = "all units together"
 """Name of the engine as a whole, among its units."""
@@ -186,6 +189,35 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
         results = tuple(pool.map(run, jobs))
     return EngineTiming(config.name, config.lanes, means.library.name, recipe, opensta.version(),
                         means.yosys.version, macros, results)
+
+
+def block_timing(config: BlockCoreConfig, *, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE,
+                 macros: MacroTiming = DEFAULT, progress: Progress | None = None) -> TimingReport:
+    """Worst paths of a block core, flattened; its area is that of everything but the macros.
+
+    Parameters
+    ----------
+    config : BlockCoreConfig
+        Which block core.
+    macros : MacroTiming
+        Assumed timing of memory macros.
+    liberty, recipe, progress
+        As for :func:`cdma.synth.timing.cores.timing`.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`cdma.synth.timing.cores.timing`.
+    """
+    opensta.require()
+    means = Means(find(progress), libraries.load(liberty), macros, recipe)
+    report(progress, f"generating {config.name}")
+    design = Design(emit(config).text, config.name)
+    report(progress, f"timing of {config.name}", 0, 1)
+    part = part_timing(means, design, "", ())
+    report(progress, f"timing of {config.name}", 1, 1)
+    return TimingReport(config.name, means.library.name, recipe, opensta.version(), means.yosys.version, part.um2,
+                        part.kge, part.paths)
 
 
 @dataclass(frozen=True)

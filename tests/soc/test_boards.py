@@ -10,7 +10,7 @@ import pytest
 from cdma.golden.codec.coding import Coding
 from cdma.hdl.config.engine import load_engine
 from cdma.hdl.litex.boards import write_board
-from cdma.hdl.litex.catalog import BOARDS
+from cdma.hdl.litex.layout import BOARDS
 
 TINY = load_engine("tiny")
 

@@ -1,28 +1,22 @@
-"""Measures the cores in simulation: beats per cycle over density and element size, and latency.
-
-    python -m cdma.verif.core.throughput [PRESET or FILE.toml ...] [--json FILE] [--simulator verilator|icarus]
-"""
+"""Measures the cores in simulation: beats per cycle over density and element size, and latency."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cdma.hdl.codec.coding import LINE_BYTES
-from cdma.hdl.config.core import CoreConfig, load, preset_names
-from cdma.verif.common import runner, tools
+from cdma.hdl.config.core import CoreConfig
+from cdma.verif.common import runner
 from cdma.verif.common.tensors import random_raw
 from cdma.verif.core.lines import walk
 from cdma.verif.core.streaming import Passage, Tensor, build_core, limit, stream
 
-__all__ = ["DENSITIES", "Latency", "Throughput", "latency", "main", "measure", "table"]
+__all__ = ["DENSITIES", "Latency", "Throughput", "latency", "measure"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
@@ -164,61 +158,3 @@ def _stream(config: CoreConfig, tensors: list[Tensor], alone: bool, simulator: s
         if passage.difference:
             raise runner.BenchError(f"{config.name}: {passage.difference}")
     return passages
-
-
-def table(rows: Sequence[Throughput], latencies: Sequence[Latency] = ()) -> str:
-    """The figures as text: a line per density, a column per element size; raw beats per cycle and share of limit."""
-    cores = dict.fromkeys((row.name, row.core, row.beat_bytes) for row in rows)
-    parts = []
-    for name, core, beat_bytes in cores:
-        own = [row for row in rows if row.name == name]
-        sizes = sorted({row.element_bits for row in own})
-        head = f"{name}: {core}, {beat_bytes}-byte beats, raw beats per cycle (of the limit)"
-        parts.append(head + "\ndensity" + "".join(f"{f'{bits}-bit':>18}" for bits in sizes))
-        for density in sorted({row.density for row in own}):
-            cells = [next(row for row in own if (row.element_bits, row.density) == (bits, density)) for bits in sizes]
-            texts = [f"{cell.beats_per_cycle:>9.4f} ({cell.share:6.2%})" for cell in cells]
-            parts.append(f"{density:>7.1f}" + "".join(texts))
-        for row in latencies:
-            if row.name == name:
-                flush = "" if row.flush_cycles is None else f", end of packet {row.flush_cycles}"
-                said = f"latency in cycles, {row.element_bits}-bit: first beat of a line {row.first_cycles}"
-                parts.append(said + flush)
-        parts.append("")
-    return "\n".join(parts)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure presets, print the table, and write the JSON; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m cdma.verif.core.throughput",
-                                     description="Measures the cores in simulation.",
-                                     epilog="example: python -m cdma.verif.core.throughput compressor --json out.json")
-    parser.add_argument("configs", nargs="*", metavar="PRESET", help="presets or TOML files; all presets by default")
-    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - prints them instead of the table")
-    parser.add_argument("--simulator", choices=tools.SIMULATORS, default=tools.SIMULATORS[0])
-    parser.add_argument("--build-dir", type=Path, default=_BUILD_DIR, help="folder for compiled designs (%(default)s)")
-    given = parser.parse_args(arguments)
-    rows: list[Throughput] = []
-    latencies: list[Latency] = []
-    try:
-        for name in given.configs or preset_names():
-            config = load(name)
-            print(f"measuring {name} ...", file=sys.stderr, flush=True)
-            rows += measure(config, simulator=given.simulator, build_dir=given.build_dir)
-            latencies += latency(config, simulator=given.simulator, build_dir=given.build_dir)
-    except (ValueError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    figures = {"throughput": [asdict(row) for row in rows], "latency": [asdict(row) for row in latencies]}
-    text = json.dumps(figures, indent=1)
-    if given.json == "-":
-        print(text)
-        return 0
-    if given.json:
-        Path(given.json).write_text(text + "\n", encoding="utf-8")
-    print(table(rows, latencies))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

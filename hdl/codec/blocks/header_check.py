@@ -7,8 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.blocks.header import header_layout
-from cdma.hdl.codec.coding import LINE_BYTES, RAW_CODING, SHORT, WORD_BYTES, largest_payload, tag_bytes
+from cdma.hdl.codec.coding import LINE_BYTES, RAW_CODING, SHORT, WORD_BYTES, header_layout, largest_payload, tag_bytes
 
 __all__ = ["HeaderCheck"]
 

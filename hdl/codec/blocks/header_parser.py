@@ -7,8 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.blocks.header import header_layout
-from cdma.hdl.codec.coding import SHORT, WORD_BYTES
+from cdma.hdl.codec.coding import SHORT, WORD_BYTES, header_layout
 from cdma.hdl.common.beat import beat_stream
 
 __all__ = ["HeaderParser"]

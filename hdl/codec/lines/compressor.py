@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -10,8 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.coding import one_hot_element, select, tag_bytes
-from cdma.hdl.codec.lines.compressor_stages import CompressorStages
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout, one_hot_element, select, tag_bytes
 from cdma.hdl.codec.lines.packer import Packer, end_layout
 from cdma.hdl.codec.packets import ErrorCode, coded_beat_stream
 from cdma.hdl.codec.routing import Gather, Ranks, Steer, swap_layout
@@ -28,13 +26,32 @@ def _found_layout() -> data.StructLayout:
     return data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
 
 
-@dataclass(frozen=True)
-class _Input:
-    """The beat in stage 0: bytes present, whether it opens its line, and whether it opens its packet."""
+class _Stages:
+    """The stages of a build for a beat, a set of element sizes and ``small`` or ``fast``, and the registers that every
+    stage has.
 
-    present: Signal
-    opens: Signal
-    fresh: Signal
+    ``counted``, ``routed``, ``gathered``, ``waits`` and ``final`` are numbers of stages: stage ``counted`` holds the
+    counts, ``routed`` the swap bits, ``gathered`` the bytes on their lanes; in ``waits`` the first beat of a line
+    waits for its tag; ``final`` is the last stage. With ``many`` units, counts and the tag are registered separately,
+    which adds a stage. Of the beat in stage 0 there are the bytes that are ``present``, and whether it ``opens`` its
+    line, and is the first of its packet (``fresh``).
+    """
+
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], pipeline: str) -> None:
+        self.units, self.beats = beat_bytes // min(sizes), LINE_BYTES // beat_bytes
+        self.many = self.units > 8 and pipeline == "fast"
+        self.counted, self.routed, self.gathered = (2, 3, 4) if self.many else (1, 2, 3)
+        self.final = max(self.gathered, self.beats if self.many else self.beats - 1)
+        self.waits = self.final - 1 if self.many else self.final
+        marks = data.StructLayout({"element": element_layout(sizes), "closes": 1, "last": 1})
+        stages = range(self.final + 1)
+        self.valid = [Signal(name=f"valid_{k}") for k in stages]
+        self.free = [Signal(name=f"free_{k}") for k in stages]
+        self.body = [Signal(8 * beat_bytes, name=f"body_{k}", reset_less=True) for k in stages]
+        self.mark: list[Any] = [Signal(marks, name=f"mark_{k}", reset_less=True) for k in stages]
+        self.present = Signal(beat_bytes, name="present", reset_less=True)
+        self.opens, self.fresh = (Signal(name=name, reset_less=True) for name in ("opens", "fresh"))
+        self.tags = [Signal(self.units, name=f"tags_{k}", reset_less=True) for k in stages]
 
 
 class Compressor(wiring.Component):
@@ -107,7 +124,7 @@ class Compressor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n, grain = self._beat_bytes, min(self._sizes)
-        p = CompressorStages.of(n, self._sizes, self._pipeline)
+        p = _Stages(n, self._sizes, self._pipeline)
         m.submodules.scan = scan = Scan(n, self._sizes)
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.steer = steer = Steer(n, grain)
@@ -117,8 +134,8 @@ class Compressor(wiring.Component):
         m.d.comb += self.error.eq(packer.error)
 
         ready = Signal()
-        beat = self._input(m, p, ready)
-        found, mask = self._scanned(m, p, scan, beat)
+        self._input(m, p, ready)
+        found, mask = self._scanned(m, p, scan)
         m.d.comb += ranks.mask.eq(mask)
         swap, spot = self._routed(m, p, steer, ranks, found)
         self._gathered(m, p, gather, swap, spot)
@@ -130,21 +147,19 @@ class Compressor(wiring.Component):
         m.d.sync += ready.eq(~fills | (packer.room_next >= Mux(p.free[p.final], coming.rows, rows)))
         return m
 
-    def _input(self, m: Module, p: CompressorStages, ready: Value) -> _Input:
+    def _input(self, m: Module, p: _Stages, ready: Value) -> None:
         """Stage 0: registers the beat and its place in the line."""
-        beat = _Input(Signal(self._beat_bytes, name="present", reset_less=True), Signal(name="opens", reset_less=True),
-                      Signal(name="fresh", reset_less=True))
         index = Signal(exact_log2(p.beats))
         between = Signal(init=1)
         m.d.comb += self.i.ready.eq(ready)
         with m.If(ready):
             m.d.sync += [
                 p.body[0].eq(self.i.payload.data),
-                beat.present.eq(self.i.payload.keep),
+                p.present.eq(self.i.payload.keep),
                 p.mark[0].last.eq(self.i.payload.last),
                 p.mark[0].closes.eq(self.i.payload.last | (index == p.beats - 1)),
-                beat.opens.eq(index == 0),
-                beat.fresh.eq(between),
+                p.opens.eq(index == 0),
+                p.fresh.eq(between),
             ]
             with m.If(between):
                 m.d.sync += p.mark[0].element.eq(one_hot_element(self.i.payload.element, self._sizes))
@@ -153,13 +168,12 @@ class Compressor(wiring.Component):
                     index.eq(Mux(self.i.payload.last, 0, index + 1)),
                     between.eq(self.i.payload.last),
                 ]
-        return beat
 
-    def _scanned(self, m: Module, p: CompressorStages, scan: Scan, beat: _Input) -> tuple[Any, Signal]:
+    def _scanned(self, m: Module, p: _Stages, scan: Scan) -> tuple[Any, Signal]:
         """Stage 1: registers the mask of non-zero units and the slice of the tag."""
         m.d.comb += [
             scan.data.eq(p.body[0]),
-            scan.present.eq(beat.present | (~p.mark[0].last).replicate(self._beat_bytes)),
+            scan.present.eq(p.present | (~p.mark[0].last).replicate(self._beat_bytes)),
             scan.element.eq(p.mark[0].element),
             p.tags[0].eq(scan.slice),
         ]
@@ -168,13 +182,13 @@ class Compressor(wiring.Component):
         with m.If(p.free[1]):
             m.d.sync += [
                 mask.eq(scan.mask),
-                found.tagged.eq(beat.opens & scan.some),
-                found.none.eq(beat.fresh & ~scan.some),
+                found.tagged.eq(p.opens & scan.some),
+                found.none.eq(p.fresh & ~scan.some),
                 found.ragged.eq(scan.ragged),
             ]
         return found, mask
 
-    def _routed(self, m: Module, p: CompressorStages, steer: Steer, ranks: Ranks,
+    def _routed(self, m: Module, p: _Stages, steer: Steer, ranks: Ranks,
                 found: Any) -> tuple[Any, dict[int, Any]]:
         """Where the bytes go: the swap bits and the place in the rows, passed on to the later stages.
 
@@ -221,7 +235,7 @@ class Compressor(wiring.Component):
                 m.d.sync += head.eq(total[:position] | mark.last.replicate(position))
         return swap, spot
 
-    def _gathered(self, m: Module, p: CompressorStages, gather: Gather, swap: Signal, spot: dict[int, Any]) -> None:
+    def _gathered(self, m: Module, p: _Stages, gather: Gather, swap: Signal, spot: dict[int, Any]) -> None:
         """Moves the bytes to their lanes; later stages only delay them until the tag is known."""
         m.d.comb += [gather.i.eq(p.body[p.routed]), gather.swap.eq(swap)]
         for k in range(1, p.final + 1):
@@ -234,7 +248,7 @@ class Compressor(wiring.Component):
                 if k in spot and k > p.routed:
                     m.d.sync += spot[k].eq(spot[k - 1])
 
-    def _line_tag(self, m: Module, p: CompressorStages) -> tuple[Value, Value]:
+    def _line_tag(self, m: Module, p: _Stages) -> tuple[Value, Value]:
         """The tag of the line in stage ``waits``, joined from the slices of its beats, and whether all have come."""
         n, beats, waits = self._beat_bytes, p.beats, p.waits
         line = [p.mark[waits - k].closes for k in range(beats)]
@@ -249,7 +263,7 @@ class Compressor(wiring.Component):
         ]
         return tag, complete
 
-    def _packed(self, m: Module, p: CompressorStages, packer: Packer, coming: Any, passes: Signal, tag: Value,
+    def _packed(self, m: Module, p: _Stages, packer: Packer, coming: Any, passes: Signal, tag: Value,
                 complete: Value) -> Signal:
         """The last stage: drives the packer; lane masks are decoded one stage earlier. Returns the rows it needs."""
         final, grain, position = p.final, min(self._sizes), exact_log2(p.units)
@@ -307,7 +321,7 @@ class Compressor(wiring.Component):
         ]
         return rows
 
-    def _flow(self, m: Module, p: CompressorStages, packer: Packer, passes: Value, arrives: Value) -> Value:
+    def _flow(self, m: Module, p: _Stages, packer: Packer, passes: Value, arrives: Value) -> Value:
         """Moves beats from stage to stage; returns whether all stages are full in the next cycle.
 
         A stage loads from the one before it when it is empty or its own beat moves on. `ready` is registered: it

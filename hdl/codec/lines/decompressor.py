@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.coding import LINE_BYTES, select
-from cdma.hdl.codec.lines.decompressor_state import DecompressorState
-from cdma.hdl.codec.lines.expander import Expander
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout, select, tag_bytes
+from cdma.hdl.codec.lines.expander import Expander, slot_layout
 from cdma.hdl.codec.lines.row_buffer import ROWS, RowBuffer, RowFacts, advanced
 from cdma.hdl.codec.lines.tag_reader import TagReader
 from cdma.hdl.codec.packets import ErrorCode, coded_beat_stream
@@ -19,6 +21,36 @@ from cdma.hdl.common.counters import counter
 from cdma.hdl.common.skid import Skid
 
 __all__ = ["Decompressor"]
+
+
+class _State:
+    """Registers and signals that the steps of the decompressor share.
+
+    ``row`` and ``lane`` are where data is read; ``row_0`` and ``lane_0`` are the same before the ``more`` units of the
+    last slot are added; ``passes``: this addition moves to the next row; ``beyond``: the place is after the packet's
+    last row, ``beyond_0`` the same before the addition. ``held``: there is a current tag, in ``tag``, shifted so that
+    the next beat's slice comes first; ``size`` is its element size, ``mask`` the mask of the next beat, ``index`` that
+    beat's number in the line. ``after`` is the row in which the next packet begins, ``stop_row`` the same for the slot
+    in the expander. ``slot_free``: a slot can be taken; ``slot_valid``: there is one; ``turns``: the reader moves to
+    the next packet in this cycle. The other flags are decisions of the cycle: see ``Decompressor._decide``.
+    """
+
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], pipeline: str) -> None:
+        self.units, self.beats = beat_bytes // min(sizes), LINE_BYTES // beat_bytes
+        self.position = exact_log2(self.units)
+        self.many = self.units > 8 and pipeline == "fast"
+        self.row_0, self.lane_0 = Signal(ROWS, init=1, name="row_0"), Signal(self.position, name="lane_0")
+        self.more = Signal(self.position + 1, name="more")
+        self.row, self.lane = Signal(ROWS, name="row"), Signal(self.position, name="lane")
+        self.tag = Signal(8 * tag_bytes(min(sizes)), name="tag", reset_less=True)
+        self.index = Signal(exact_log2(self.beats), name="index")
+        self.size: Any = Signal(element_layout(sizes), name="size", reset_less=True)
+        self.slot: Any = Signal(slot_layout(beat_bytes, sizes), name="slot")
+        self.mask = Signal(self.units, name="mask", reset_less=True)
+        self.after, self.stop_row = Signal(ROWS, name="after"), Signal(ROWS, name="stop_row")
+        (self.beyond_0, self.beyond, self.passes, self.held, self.slot_free, self.slot_valid, self.go, self.fetch,
+         self.bare, self.drop, self.turns) = (Signal(name=name) for name in (
+            "beyond_0", "beyond", "passes", "held", "slot_free", "slot_valid", "go", "fetch", "bare", "drop", "turns"))
 
 
 class Decompressor(wiring.Component):
@@ -94,7 +126,7 @@ class Decompressor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
-        s = DecompressorState.of(n, sizes, self._pipeline)
+        s = _State(n, sizes, self._pipeline)
         m.submodules.row_buffer = row_buffer = RowBuffer(n, sizes)
         m.submodules.reader = reader = TagReader(n, sizes, early=s.many)
         m.submodules.ranks = ranks = Ranks(n, grain)
@@ -117,7 +149,7 @@ class Decompressor(wiring.Component):
         self._give(m, skid)
         return m
 
-    def _place(self, m: Module, s: DecompressorState, row_buffer: RowBuffer) -> tuple[RowFacts, RowFacts]:
+    def _place(self, m: Module, s: _State, row_buffer: RowBuffer) -> tuple[RowFacts, RowFacts]:
         """Where data is read: ``row`` and ``lane``. With the slot register, a slot's count is added a cycle later.
 
         Returns the facts of the row at that place and of the row after it.
@@ -142,7 +174,7 @@ class Decompressor(wiring.Component):
         return select(size, {b: Cat(
             tag[number * n // b + unit * grain // b] for unit in range(n // grain)) for b in self._sizes})
 
-    def _slot(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, ranks: Ranks) -> None:
+    def _slot(self, m: Module, s: _State, row_buffer: RowBuffer, ranks: Ranks) -> None:
         """Fills in the slot of the next beat. Where the rest of the tag was shifted down, ones were shifted in."""
         n, sizes = self._beat_bytes, self._sizes
         run = s.slot.mask
@@ -166,7 +198,7 @@ class Decompressor(wiring.Component):
             s.slot.window.eq(row_buffer.window),
         ]
 
-    def _packet_end(self, m: Module, s: DecompressorState, reader: TagReader, near: tuple[RowFacts, RowFacts]) -> None:
+    def _packet_end(self, m: Module, s: _State, reader: TagReader, near: tuple[RowFacts, RowFacts]) -> None:
         """The end of the packet, if it is in the two rows in sight, and the row in which the next packet begins."""
         here, there = near
         limit = Signal(s.position + 2)
@@ -184,7 +216,7 @@ class Decompressor(wiring.Component):
             reader.at_start.eq(s.held & s.slot.closes & (s.beyond | reader.closing)),
         ]
 
-    def _next_packet(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, reader: TagReader) -> None:
+    def _next_packet(self, m: Module, s: _State, row_buffer: RowBuffer, reader: TagReader) -> None:
         """Where the next packet begins, for the tag that is read ahead: the row after the first row that ends a packet.
 
         The same row as in :meth:`_packet_end`, but registered.
@@ -197,7 +229,7 @@ class Decompressor(wiring.Component):
             next_row = Mux(lasts[k], advanced(s.row_0, k + 1), next_row)
         m.d.sync += reader.start.eq(Mux(reader.anew, 0, Mux(s.beyond_0, s.row_0, next_row)))
 
-    def _decide(self, m: Module, s: DecompressorState, reader: TagReader, ranks: Ranks,
+    def _decide(self, m: Module, s: _State, reader: TagReader, ranks: Ranks,
                 near: tuple[RowFacts, RowFacts]) -> None:
         """What happens in this cycle.
 
@@ -233,7 +265,7 @@ class Decompressor(wiring.Component):
         else:
             m.d.comb += [known.eq(waited), *decided]
 
-    def _leave(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, reader: TagReader, ranks: Ranks,
+    def _leave(self, m: Module, s: _State, row_buffer: RowBuffer, reader: TagReader, ranks: Ranks,
                near: tuple[RowFacts, RowFacts]) -> None:
         """Frees the rows that have been read, and sets the place of the next slot."""
         here = near[0]
@@ -268,7 +300,7 @@ class Decompressor(wiring.Component):
             with m.If(s.slot.final):
                 m.d.sync += [s.beyond_0.eq(0), s.row_0.eq(s.after), s.lane_0.eq(0), s.more.eq(0)]
 
-    def _load(self, m: Module, s: DecompressorState, reader: TagReader) -> None:
+    def _load(self, m: Module, s: _State, reader: TagReader) -> None:
         """Loads the current tag: shifts it to its next slice, or takes the next tag."""
         n, sizes = self._beat_bytes, self._sizes
         # `fetch` settles late in the cycle, so the load does not depend on it: without `fetch`, the value loaded is
@@ -288,7 +320,7 @@ class Decompressor(wiring.Component):
                               self._units_of_slice(0, reader.tag, reader.element))),
             ]
 
-    def _next_tag(self, m: Module, s: DecompressorState, reader: TagReader, ranks: Ranks) -> None:
+    def _next_tag(self, m: Module, s: _State, reader: TagReader, ranks: Ranks) -> None:
         """Where the next tag lies: after the data of the line's last beat.
 
         The counts of the last two beats are computed two beats ahead, or three where their sum is registered too.
@@ -329,7 +361,7 @@ class Decompressor(wiring.Component):
             m.d.comb += [reader.move.eq(s.drop | finds | (s.go & s.slot.final)),
                          reader.move_row.eq(Mux(s.drop, s.stop_row, Mux(finds, found_row, s.after)))]
 
-    def _expand(self, m: Module, s: DecompressorState, expander: Expander, skid: Skid) -> None:
+    def _expand(self, m: Module, s: _State, expander: Expander, skid: Skid) -> None:
         """Passes the slot to the expander, through the slot register if there is one, and the beat to the output."""
         if s.many:
             stage = Signal(s.slot.shape(), reset_less=True)

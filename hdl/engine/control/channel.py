@@ -30,6 +30,23 @@ def causes_layout() -> data.StructLayout:
     return data.StructLayout({"completion": 1, "error": 1})
 
 
+class _Shared:
+    """Units and registers that the steps of a channel share.
+
+    A descriptor ``starts`` in the checker, which has it while it ``checks`` or if it is ``refused``, and ``unread`` if
+    it could not be read. The transfer ``flies`` when the data path takes it; its result ``arrives``, and it ``lands``
+    when its completion is pushed. ``flying`` counts tickets. ``waits``: no completion is being written.
+    """
+
+    def __init__(self, done: RecordQueue, checker: Checker, ticket: data.View, most: int) -> None:
+        self.done, self.checker, self.ticket = done, checker, ticket
+        self.unread = Signal(name="unread")
+        self.flying = Signal(range(most + 2), name="flying")
+        self.now, self.stamp = Signal(_CYCLE_BITS, name="now"), Signal(_CYCLE_BITS, name="stamp", reset_less=True)
+        self.starts, self.flies, self.lands, self.refused, self.checks, self.waits, self.arrives = (
+            Signal(name=name) for name in ("starts", "flies", "lands", "refused", "checks", "waits", "arrives"))
+
+
 class Channel(wiring.Component):
     """Runs descriptors, several at a time. Each gives one completion, in order; none starts unless the completion queue
     has a place for it.
@@ -142,15 +159,11 @@ class Channel(wiring.Component):
         # The place in the queue of an entry that could not be read.
         marked = self.unread_waits
         mark = Signal.like(queue.tail, reset_less=True)
-        unread = Signal()
         with m.If(self.record.push & self.unread):
             m.d.sync += [marked.eq(1), mark.eq(queue.tail)]
 
         # Completions that are in the queue, or will be when what is being processed has ended.
         promised = Signal(range(config.queue_depth + 1))
-        flying = Signal(range(config.transfers_in_flight + 2))      # tickets
-        now = Signal(_CYCLE_BITS)
-        stamp = Signal(_CYCLE_BITS, reset_less=True)
         offload = self._operation is Operation.OFFLOAD
         many = config.transfers_in_flight > 1
         # The other length is that of the result.
@@ -160,55 +173,50 @@ class Channel(wiring.Component):
             layout |= {"listed": 1, "page_size": PAGE_SIZE_BITS}
         m.submodules.tickets = tickets = Kept(
             data.StructLayout(layout), config.transfers_in_flight + 1 if many else 1)
-        ticket = tickets.o.payload
-        # A descriptor `starts` in the checker, which has it while it `checks` or if it is `refused`. The transfer
-        # `flies` when the data path takes it; its result `arrives`, and it `lands` when its completion is pushed.
-        # `waits`: no completion is being written.
-        starts, flies, lands, refused, checks, waits, arrives = (Signal(name=name) for name in (
-            "starts", "flies", "lands", "refused", "checks", "waits", "arrives"))
+        s = _Shared(done, checker, tickets.o.payload, config.transfers_in_flight)
         m.d.comb += [
             tickets.i.payload.tag.eq(checker.tag), tickets.i.payload.interrupt.eq(checker.interrupt),
-            tickets.i.payload.stamp.eq(stamp),
+            tickets.i.payload.stamp.eq(s.stamp),
             *(tickets.i.payload[name].eq(checker.request[name])
               for name in layout if name in checker.request.shape().members),
-            tickets.o.ready.eq(lands),
+            tickets.o.ready.eq(s.lands),
         ]
-        counter(m, now, 1)
+        counter(m, s.now, 1)
         m.d.sync += [
-            flying.eq(flying + flies - lands),
-            promised.eq(promised + starts - (self.pop & (done.level != 0))),
+            s.flying.eq(s.flying + s.flies - s.lands),
+            promised.eq(promised + s.starts - (self.pop & (done.level != 0))),
         ]
 
-        m.d.comb += arrives.eq(waits & self.result.valid & tickets.o.valid)
-        ends = self._end(m, done, checker, ticket, arrives, refused, flying, unread, marked, lands, waits, now, stamp)
+        m.d.comb += s.arrives.eq(s.waits & self.result.valid & tickets.o.valid)
+        ends = self._end(m, s)
         with m.FSM():
             with m.State("wait"):
                 with m.If((queue.level != 0) & ~promised[-1] & ~self.hold):
-                    m.d.comb += [checker.start.eq(1), starts.eq(1)]
-                    m.d.sync += [unread.eq(marked & (mark == queue.head)), stamp.eq(now)]
+                    m.d.comb += [checker.start.eq(1), s.starts.eq(1)]
+                    m.d.sync += [s.unread.eq(marked & (mark == queue.head)), s.stamp.eq(s.now)]
                     m.next = "check"
             with m.State("check"):
-                m.d.comb += checks.eq(1)
+                m.d.comb += s.checks.eq(1)
                 with m.If(checker.done):
                     m.d.comb += queue.pop.eq(1)
-                    with m.If(unread | (checker.status != Status.OK)):
+                    with m.If(s.unread | (checker.status != Status.OK)):
                         m.next = "refused"
                     with m.Else():
                         m.next = "request"
             with m.State("request"):
-                m.d.comb += [checks.eq(1), self.request.valid.eq(1), flies.eq(self.request.ready)]
-                with m.If(flies):
+                m.d.comb += [s.checks.eq(1), self.request.valid.eq(1), s.flies.eq(self.request.ready)]
+                with m.If(s.flies):
                     m.next = "ticket"
             with m.State("ticket"):
                 m.d.comb += tickets.i.valid.eq(1)
                 with m.If(tickets.i.ready):
                     m.next = "wait" if many else "run"
             if not many:
-                with m.State("run"), m.If(lands):
+                with m.State("run"), m.If(s.lands):
                     m.next = "wait"
             with m.State("refused"):
-                m.d.comb += refused.eq(1)
-                with m.If(ends & (flying == 0)):
+                m.d.comb += s.refused.eq(1)
+                with m.If(ends & (s.flying == 0)):
                     m.next = "wait"
 
         if config.write_back:
@@ -222,19 +230,17 @@ class Channel(wiring.Component):
         abort = Signal()
         pending = Signal()
         m.d.comb += [
-            pending.eq(checks | Mux(waits, flying != 0, flying > 1)),
+            pending.eq(s.checks | Mux(s.waits, s.flying != 0, s.flying > 1)),
             self.aborting.eq(pending & (abort | self.hold)),
             self.busy.eq(promised != done.level),
         ]
-        m.d.sync += abort.eq(pending & ~arrives & (abort | self.abort))
+        m.d.sync += abort.eq(pending & ~s.arrives & (abort | self.abort))
         return m
 
-    def _end(self, m: Module, done: RecordQueue, checker: Checker, ticket: data.View, arrives: Value, refused: Value,
-             flying: Value, unread: Value, marked: Signal, lands: Signal, waits: Signal, now: Value,
-             stamp: Value) -> Value:
+    def _end(self, m: Module, s: _Shared) -> Value:
         """Writes completions, of results and of refused descriptors; returns whether one is pushed."""
         offload = self._operation is Operation.OFFLOAD
-        result = self.result.payload
+        result, done, checker, ticket = self.result.payload, s.done, s.checker, s.ticket
         bad = Signal()              # the descriptor was rejected: no transfer was run
         rejects = Signal()          # `bad` of the next cycle
         reason = Signal(Status)     # why it was rejected
@@ -248,28 +254,28 @@ class Channel(wiring.Component):
         m.d.comb += [
             # For an entry that could not be read, the CRC field holds the AXI response; 0 means no response.
             unread_status.eq(Mux(checker.request.crc[1], Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)),
-            reason.eq(Mux(unread, unread_status, checker.status)),
+            reason.eq(Mux(s.unread, unread_status, checker.status)),
             status.eq(Mux(bad, reason, result.status)),
-            rejects.eq(Mux(waits, refused & (flying == 0), bad)),
+            rejects.eq(Mux(s.waits, s.refused & (s.flying == 0), bad)),
             account.raw_bytes.eq(ticket.raw_bytes if offload else result.bytes),
             account.packed_bytes.eq(result.bytes if offload else ticket.packed_bytes),
             done.i.word.eq(word),
             done.i.data.eq(self._completion(
-                m, Cat(waits, *((word == number) & ~waits for number in range(RECORD_WORDS - 1))), rejects, checker,
-                ticket, Value.cast(reason), unread, cycles, pages)),
+                m, s, Cat(s.waits, *((word == number) & ~s.waits for number in range(RECORD_WORDS - 1))), rejects,
+                Value.cast(reason), cycles, pages)),
         ]
         m.d.sync += bad.eq(rejects)
-        self._elapsed(m, cycles, Mux(bad, stamp, ticket.stamp), word)
+        self._elapsed(m, cycles, Mux(bad, s.stamp, ticket.stamp), word)
         with m.If(self.accounted):
             m.d.sync += uncounted.eq(0)
         with m.FSM() as fsm:
             with m.State("wait"):
-                m.d.comb += waits.eq(1)
-                m.d.sync += [word.eq(0), cycles.eq(now)]
-                with m.If(arrives):
+                m.d.comb += s.waits.eq(1)
+                m.d.sync += [word.eq(0), cycles.eq(s.now)]
+                with m.If(s.arrives):
                     m.d.sync += uncounted.eq(result.status == Status.OK)
                     m.next = "complete"
-                with m.Elif(refused & (flying == 0)):
+                with m.Elif(s.refused & (s.flying == 0)):
                     m.next = "complete"
             with m.State("complete"):
                 m.d.comb += done.i.write.eq(1)
@@ -281,12 +287,12 @@ class Channel(wiring.Component):
                     m.d.comb += [
                         done.i.push.eq(1),
                         self.result.ready.eq(~bad),
-                        lands.eq(~bad),
+                        s.lands.eq(~bad),
                         self.causes.completion.eq(Mux(bad, checker.interrupt, ticket.interrupt)),
                         self.causes.error.eq(status != Status.OK),
                     ]
-                    with m.If(bad & unread):
-                        m.d.sync += marked.eq(0)
+                    with m.If(bad & s.unread):
+                        m.d.sync += self.unread_waits.eq(0)
                     m.next = "wait"
             m.d.comb += account.valid.eq(uncounted & ~fsm.ongoing("wait"))
         return done.i.push
@@ -321,14 +327,14 @@ class Channel(wiring.Component):
                 m.d.sync += Cat(cycles[part], borrow).eq(
                     Cat(cycles[part], Const(0, 1)) - begin - (borrow if low else 0))
 
-    def _completion(self, m: Module, coming: Value, rejects: Value, checker: Checker, ticket: data.View, reason: Value,
-                    unread: Value, cycles: Signal, pages: Value) -> Value:
+    def _completion(self, m: Module, s: _Shared, coming: Value, rejects: Value, reason: Value, cycles: Signal,
+                    pages: Value) -> Value:
         """A word of the completion: that of a transfer, or of a refused descriptor.
 
         ``coming`` is the word of the next cycle, one-hot, and ``rejects`` whether it is of a refused descriptor: what
         selects a word is registered, because each bit of it has many readers.
         """
-        result = self.result.payload
+        result, checker, ticket = self.result.payload, s.checker, s.ticket
         layout = completion_layout()
         landed, refused = Signal(layout), Signal(layout)
         names = ("status", "lane", "resp", "crc", "raw_blocks", "bytes", "nonzero", "place")
@@ -339,7 +345,7 @@ class Channel(wiring.Component):
             refused.tag.eq(checker.tag), refused.operation.eq(checker.operation), refused.cycles.eq(cycles),
             refused.status.eq(reason),
         ]
-        with m.If(unread):
+        with m.If(s.unread):
             m.d.comb += [refused.place.eq(checker.request.source), refused.resp.eq(checker.request.crc)]
         shown: Value = Const(0, 32)
         counts = ("cycles", "pages") if self._config.page_lists else ("cycles",)

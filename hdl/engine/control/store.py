@@ -15,8 +15,7 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.descriptor import RECORD_WORDS
 from cdma.hdl.engine.control.records import record_port
 from cdma.hdl.engine.control.table import COUNTERS, DIRECTIONS
-from cdma.hdl.engine.transfer.events import events_layout
-from cdma.hdl.engine.transfer.records import LENGTH_BITS
+from cdma.hdl.engine.transfer.records import LENGTH_BITS, events_layout
 
 __all__ = ["Command", "Store", "account_layout", "command_port"]
 

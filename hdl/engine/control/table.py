@@ -294,14 +294,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         *([Field("WRITE_BACK", 3, 1, Access.W1C, 0,
                  "The same of the write-back ring, with its head. There only with write_back.")]
           if config.write_back else []))
-    yield register_of(
-        "RING_BASE_LO", 0xA0, rw,
-        "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
-        Field("ADDRESS", 6, 26, rw, 0, "Bits 31 to 6; the ring begins at a multiple of 64."))
-    yield register_of(
-        "RING_BASE_HI", 0xA4, rw,
-        "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
-        _upper_address(config))
+    yield from _ring_base(config, "descriptor", "RING_", 0xA0)
     yield register_of(
         "RING_SIZE", 0xA8, rw,
         "A write empties the ring: RING_HEAD and RING_TAIL become 0. It is refused while RING_CONTROL.ENABLE reads 1, "
@@ -329,13 +322,17 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
                          f"{about}: bits {32 * half + 31} to {32 * half} of the snapshot.", home=Home.SNAPSHOT)
 
 
+def _ring_base(config: EngineConfig, kind: str, prefix: str, offset: int) -> Iterator[Register]:
+    about = f"Link address of the {kind} ring. A write is refused while {prefix}CONTROL.ENABLE reads 1."
+    yield register_of(f"{prefix}BASE_LO", offset, Access.RW, about, Field(
+        "ADDRESS", 6, 26, Access.RW, 0, "Bits 31 to 6; the ring begins at a multiple of 64."))
+    yield register_of(f"{prefix}BASE_HI", offset + 4, Access.RW, about, _upper_address(config))
+
+
 def _write_back(config: EngineConfig) -> Iterator[Register]:
     """The registers of a direction's write-back ring."""
     ro, rw = Access.RO, Access.RW
-    base = "Link address of the write-back ring. A write is refused while CONTROL.ENABLE reads 1."
-    yield register_of("BASE_LO", 0x00, rw, base,
-                      Field("ADDRESS", 6, 26, rw, 0, "Bits 31 to 6; the ring begins at a multiple of 64."))
-    yield register_of("BASE_HI", 0x04, rw, base, _upper_address(config))
+    yield from _ring_base(config, "write-back", "", 0x00)
     yield register_of(
         "SIZE", 0x08, rw,
         "A write empties the ring: HEAD and TAIL become 0, the phase 1. It is refused while CONTROL.ENABLE reads 1, "

@@ -8,8 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.codec.blocks.header import HEADER_BYTES, header_layout
-from cdma.hdl.codec.coding import SHORT, WORD_BYTES
+from cdma.hdl.codec.coding import HEADER_BYTES, SHORT, WORD_BYTES, header_layout
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.config.engine import EngineConfig
 

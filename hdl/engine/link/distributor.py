@@ -9,10 +9,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.blocks.header import header_layout
 from cdma.hdl.codec.blocks.header_check import HeaderCheck
 from cdma.hdl.codec.blocks.header_parser import HeaderParser
-from cdma.hdl.codec.coding import RAW_CODING, WORD_BYTES
+from cdma.hdl.codec.coding import RAW_CODING, WORD_BYTES, header_layout
 from cdma.hdl.codec.narrowing.rounding import Narrowing
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.counters import counter, decreased

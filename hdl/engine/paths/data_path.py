@@ -13,10 +13,9 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.page_list import PageList
 from cdma.hdl.engine.axi.pages import Entry, window_layout
 from cdma.hdl.engine.axi.signature import axi_read
-from cdma.hdl.engine.paths.supervisor import Supervisor
+from cdma.hdl.engine.paths.supervisor import Supervisor, path_fault_layout
 from cdma.hdl.engine.transfer.buffers import inject_layout
-from cdma.hdl.engine.transfer.events import events_layout
-from cdma.hdl.engine.transfer.records import Status, request_layout, result_layout
+from cdma.hdl.engine.transfer.records import Status, events_layout, request_layout, result_layout
 
 __all__ = ["DataPath"]
 
@@ -170,3 +169,25 @@ class DataPath(wiring.Component):
             self.events.memory_stalls.eq(sum(each.memory for each in waits)),
             self.events.buffer_stalls.eq(sum(each.buffer for each in waits)),
         ]
+
+    def _timeouts(self, silent: Value, lane: Status, *others: Status) -> list[dict[str, ValueLike]]:
+        """Faults of silent ports, for :meth:`_report`: those of the lanes in their order, then the others."""
+        lanes = self._config.lanes
+        faults: list[dict[str, ValueLike]] = [
+            {"valid": silent[number], "status": lane, "lane": number} for number in range(lanes)]
+        return [*faults, *({"valid": port, "status": status} for port, status in zip(silent[lanes:], others))]
+
+    def _report(self, m: Module, supervisor: Supervisor, faults: Sequence[dict[str, ValueLike]]) -> None:
+        """Gives the supervisor, through a register, the first fault of those that are valid, in the order given.
+
+        ``faults`` are values of the fields of :func:`cdma.hdl.engine.paths.supervisor.path_fault_layout` by name;
+        missing fields are 0.
+        """
+        fault = Signal(path_fault_layout(self._config))
+        for number, fields in enumerate(faults):
+            with m.If(fields["valid"]) if number == 0 else m.Elif(fields["valid"]):
+                m.d.sync += [fault[key].eq(fields.get(key, 0)) for key in ("status", "lane", "resp", "place")]
+        causes = Signal(len(faults), name="fault_causes")
+        m.d.comb += [causes[number].eq(fields["valid"]) for number, fields in enumerate(faults)]
+        m.d.sync += fault.valid.eq(causes.any())
+        m.d.comb += supervisor.fault.eq(fault)

@@ -25,31 +25,28 @@ _LISTED_LAUNCH = {"source": ("destination", "listed", "page_size", "pages"),
 _LISTED_FOLLOW = {"source": ("listed", "page_size"), "destination": ()}
 
 
+def _fields(config: EngineConfig, device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Fields of a request that the front of the path needs, and those that the units behind the front need."""
+    launch, follow = _LAUNCH[device], _FOLLOW[device]
+    if config.page_lists:
+        launch, follow = launch + _LISTED_LAUNCH[device], follow + _LISTED_FOLLOW[device]
+    return launch, tuple(name for name in follow if config.crc or "crc" not in name)
+
+
 def launch_layout(config: EngineConfig, device: str) -> data.StructLayout:
     """A transfer for the front of a path: fields of the request, and the lane of its first block; for an offload, whose
     ``device`` is ``source``, also the number of its last block and the raw bytes of that block."""
-    return _layout(config, device, _launched(config, device), followed=False)
+    return _layout(config, device, _fields(config, device)[0], followed=False)
 
 
 def follow_layout(config: EngineConfig, device: str) -> data.StructLayout:
     """A transfer for the units behind the front, as :func:`launch_layout`, without the bytes of the last block.
     ``packed_bytes`` has its lowest bits only: the bytes of the last beat."""
-    return _layout(config, device, _followed(config, device), followed=True)
-
-
-def _launched(config: EngineConfig, device: str) -> tuple[str, ...]:
-    """Fields of a request that the front of the path needs."""
-    return _LAUNCH[device] + (_LISTED_LAUNCH[device] if config.page_lists else ())
-
-
-def _followed(config: EngineConfig, device: str) -> tuple[str, ...]:
-    """Fields of a request that the units behind the front need."""
-    return _FOLLOW[device] + (_LISTED_FOLLOW[device] if config.page_lists else ())
+    return _layout(config, device, _fields(config, device)[1], followed=True)
 
 
 def _layout(config: EngineConfig, device: str, names: tuple[str, ...], followed: bool) -> data.StructLayout:
-    fields: dict[str, ShapeLike] = {name: request_layout(config)[name].shape for name in names
-                                    if config.crc or "crc" not in name}
+    fields: dict[str, ShapeLike] = {name: request_layout(config)[name].shape for name in names}
     if followed and "packed_bytes" in fields:
         fields["packed_bytes"] = exact_log2(config.link_beat_bytes)
     layout: dict[str, ShapeLike] = {"transfer": data.StructLayout(fields), "first_lane": lane_bits(config)}
@@ -62,11 +59,10 @@ def _layout(config: EngineConfig, device: str, names: tuple[str, ...], followed:
 
 def _record_layout(config: EngineConfig, device: str) -> data.StructLayout:
     """What is kept of a request. What the front needs comes first, and what the units behind it need comes last."""
-    names = (*_launched(config, device), "last_byte") if device == "source" else _launched(config, device)
-    fields = dict.fromkeys((*names, *_followed(config, device)))
+    launch, follow = _fields(config, device)
+    fields = dict.fromkeys((*launch, *(("last_byte",) if device == "source" else ()), *follow))
     return data.StructLayout({
-        name: LENGTH_BITS if name == "last_byte" else request_layout(config)[name].shape for name in fields
-        if config.crc or "crc" not in name})
+        name: LENGTH_BITS if name == "last_byte" else request_layout(config)[name].shape for name in fields})
 
 
 class Launcher(wiring.Component):
@@ -147,7 +143,7 @@ class Launcher(wiring.Component):
         m.submodules.finder = finder = LaneFinder(config)
         request = self.request.payload
         # With one transfer in flight the units behind the front are shown what the front is.
-        launched, followed = _launched(config, self._device), _followed(config, self._device)
+        launched, followed = _fields(config, self._device)
         front = self._registers("launch", (self._device, *launched, *(() if many else followed)))
         with m.If(self.took):
             m.d.sync += [register.eq(decreased(request.raw_bytes) if name == "last_byte" else Value.cast(request[name]))
@@ -219,7 +215,7 @@ class Launcher(wiring.Component):
         write, read = memory.write_port(), memory.read_port()
         words = -(-bits // WORD_BITS)
         layout = record.shape()
-        shown = self._registers("follow", _followed(self._config, self._device))
+        shown = self._registers("follow", _fields(self._config, self._device)[1])
         shown_lane = Signal.like(lane, reset_less=True)
         lanes = Array(Signal.like(lane, name=f"lane_{k}", reset_less=True) for k in range(self._most))
         place = Signal(range(self._most))       # of the transfer to show next

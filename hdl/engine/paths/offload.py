@@ -18,7 +18,6 @@ from cdma.hdl.engine.link.aggregator import Aggregator
 from cdma.hdl.engine.link.crc32c import Crc32c
 from cdma.hdl.engine.link.writer import LinkWriter
 from cdma.hdl.engine.paths.data_path import DataPath
-from cdma.hdl.engine.paths.faults import first_fault, timeouts
 from cdma.hdl.engine.paths.supervisor import Supervisor, totals_layout
 from cdma.hdl.engine.transfer.interleave import BlockWalker, lane_bits
 from cdma.hdl.engine.transfer.records import BLOCK_BITS, Status, request_layout
@@ -96,9 +95,8 @@ class OffloadPath(DataPath):
             *self._destination(writer.start.payload, follow.payload.transfer),
             writer.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
-        faults: list[dict[str, ValueLike]] = timeouts(
-            supervisor.silent, config.lanes, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT,
-            Status.PAGE_LIST_READ_TIMEOUT)
+        faults = self._timeouts(supervisor.silent, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT,
+                                Status.PAGE_LIST_READ_TIMEOUT)
         faults += self._protect(m, lanes)
         faults += [{"valid": lane.fault.valid, "status": Status.LANE_READ_ERROR, "lane": number,
                    "resp": lane.fault.resp, "place": lane.fault.address} for number, lane in enumerate(lanes)]
@@ -109,7 +107,7 @@ class OffloadPath(DataPath):
              "place": aggregator.overflow.block},
             *list_faults,
         ]
-        m.d.comb += supervisor.fault.eq(first_fault(m, config, faults, "fault"))
+        self._report(m, supervisor, faults)
         self._totals(m, supervisor, aggregator, writer)
         m.d.comb += supervisor.unit_idle.eq(Cat(idle))
         self._count(m, self.link.wvalid & self.link.wready, [lane.waits for lane in lanes])

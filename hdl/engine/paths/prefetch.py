@@ -21,7 +21,6 @@ from cdma.hdl.engine.link.distributor import Distributor
 from cdma.hdl.engine.link.verdict import Verdict
 from cdma.hdl.engine.paths.answers import Answers, burst_bytes, bursts_of_block, marks_layout
 from cdma.hdl.engine.paths.data_path import DataPath
-from cdma.hdl.engine.paths.faults import first_fault, timeouts
 from cdma.hdl.engine.paths.supervisor import Supervisor, totals_layout
 from cdma.hdl.engine.transfer.records import LENGTH_BITS, Status
 
@@ -94,8 +93,7 @@ class PrefetchPath(DataPath):
             reader.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
         self._streams(m, supervisor, reader, lanes, verdict)
-        faults: list[dict[str, ValueLike]] = timeouts(
-            self.silent, config.lanes, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
+        faults = self._timeouts(self.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
         faults += self._protect(m, lanes)
         faults += [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
                     "place": reader.fault.address}]
@@ -104,7 +102,7 @@ class PrefetchPath(DataPath):
                    for number, lane in enumerate(lanes)]
         faults += list_faults
         faults += [{"valid": verdict.fault.valid, "status": verdict.fault.status, "place": verdict.fault.block}]
-        m.d.comb += supervisor.fault.eq(first_fault(m, config, faults, "fault"))
+        self._report(m, supervisor, faults)
         m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), idle))
         self._count(m, self.link.rvalid & self.link.rready, [lane.waits for lane in lanes])
         return m

@@ -1,4 +1,4 @@
-"""Requests and results, which control and the data paths exchange, and the status codes."""
+"""What control and the data paths exchange: requests, results with their status codes, and events to count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from cdma.hdl.codec.narrowing.rounding import Narrowing
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.pages import PAGE_SIZE_BITS, PAGES_BITS
 
-__all__ = ["BLOCK_BITS", "LENGTH_BITS", "Status", "axi_fault_layout", "request_layout", "result_layout"]
+__all__ = ["BLOCK_BITS", "LENGTH_BITS", "Status", "axi_fault_layout", "events_layout", "request_layout",
+           "result_layout"]
 
 LENGTH_BITS = 40
 """Bits of every length in bytes: tensors are shorter than 1 TiB."""
@@ -143,3 +144,11 @@ def result_layout(config: EngineConfig) -> data.StructLayout:
         "status": Status, "lane": 4, "resp": 2, "place": max(config.address_bits, BLOCK_BITS),
         "bytes": LENGTH_BITS, "nonzero": LENGTH_BITS, "raw_blocks": BLOCK_BITS, "crc": 32,
     })
+
+
+def events_layout(config: EngineConfig) -> data.StructLayout:
+    """Events of a cycle: a beat on the link; the numbers of lanes that wait for memory and for a buffer; and with
+    ``buffer_parity``, of those that found an error in one of their memories."""
+    return data.StructLayout({"link_busy": 1, "memory_stalls": range(config.lanes + 1),
+                              "buffer_stalls": range(config.lanes + 1),
+                              **({"buffer_errors": range(config.lanes + 1)} if config.buffer_parity else {})})

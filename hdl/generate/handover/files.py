@@ -28,7 +28,7 @@ DRIVER = "cdma_driver.h"
 
 def driver() -> str:
     """The reference driver in C."""
-    return _text(DRIVER)
+    return (Path(__file__).parent / DRIVER).read_text(encoding="utf-8")
 
 
 def files(design: Verilog, codec: Mapping[str, str]) -> dict[str, str]:
@@ -59,11 +59,6 @@ def files(design: Verilog, codec: Mapping[str, str]) -> dict[str, str]:
     if isinstance(config, EngineConfig):
         found[f"{name}_README.md"] = readme(design)
     return found
-
-
-def _text(name: str) -> str:
-    """A file that is handed over as it stands."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _facts(design: Verilog) -> str:

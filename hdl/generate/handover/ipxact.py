@@ -6,18 +6,21 @@ catalog).
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.control.register import Access, Field, Register
+from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import ADDRESS_BITS, registers
 from cdma.hdl.generate.handover.constraints import crossings
-from cdma.hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
 from cdma.hdl.generate.interfaces import AXI, Interface, Port
 from cdma.hdl.generate.verilog import Verilog
 
-__all__ = ["ACCESS", "BLOCK", "FAMILIES", "FORM", "WRITES", "component"]
+__all__ = ["ACCESS", "BLOCK", "FAMILIES", "FORM", "LIBRARY", "VENDOR", "WRITES", "component", "ip_version"]
+
+VENDOR, LIBRARY = "cdma-rtl", "ip"
+"""What tools call a design by, beside its name and version."""
 
 ACCESS = {Access.RO: "read-only", Access.RW: "read-write", Access.WO: "write-only", Access.W1C: "read-write",
           Access.W1S: "read-write"}
@@ -56,6 +59,11 @@ _STANDARD_TYPES = ("verilogSource", "tclSource", "cSource", "unknown")
 _SUFFIXES = ("", "K", "M", "G", "T")
 
 
+def ip_version() -> str:
+    """Version of an IP for Vivado, which takes two numbers: the first two of this package's."""
+    return ".".join(version("cdma-rtl").split(".")[:2])
+
+
 def component(design: Verilog, beside: tuple[str, ...]) -> str:
     """``component.xml``: interfaces, address spaces, registers, ports and files of a design.
 
@@ -70,8 +78,7 @@ def component(design: Verilog, beside: tuple[str, ...]) -> str:
     top = Element("spirit:component", {
         "xmlns:spirit": "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009",
         "xmlns:xilinx": "http://www.xilinx.com"})
-    for key, value in (("vendor", VENDOR), ("library", LIBRARY), ("name", design.name), ("version", ip_version())):
-        _add(top, key, value)
+    _leaves(top, vendor=VENDOR, library=LIBRARY, name=design.name, version=ip_version())
     buses = _add(top, "busInterfaces")
     for interface in design.interfaces:
         _interface(buses, interface)
@@ -103,6 +110,12 @@ def _add(parent: Element, tag: str, text: object = None, /, **attributes: object
     return child
 
 
+def _leaves(parent: Element, **texts: object) -> None:
+    """Elements that are a text each."""
+    for tag, text in texts.items():
+        _add(parent, tag, text)
+
+
 def _parameter(parent: Element, name: str, value: str, identifier: str, how: dict[str, str] | None = None) -> None:
     parameter = _add(parent, "parameter")
     _add(parameter, "name", name)
@@ -131,61 +144,37 @@ def _interface(parent: Element, interface: Interface) -> None:
 
 def _address_space(parent: Element, interface: Interface) -> None:
     space = _add(parent, "addressSpace")
-    _add(space, "name", interface.name)
     # 2 to the power of 64 is more than fits the number in front of the suffix; every space is a whole number of GiB.
     bits = interface.address_bits
     tens = min(bits // 10, len(_SUFFIXES) - 1)
-    _add(space, "range", f"{1 << bits - 10 * tens}{_SUFFIXES[tens]}")
-    _add(space, "width", interface.data_bits)
+    _leaves(space, name=interface.name, range=f"{1 << bits - 10 * tens}{_SUFFIXES[tens]}", width=interface.data_bits)
 
 
 def _memory_map(parent: Element, config: EngineConfig) -> None:
     memory_map = _add(parent, "memoryMap")
     _add(memory_map, "name", "s_axil")
     block = _add(memory_map, "addressBlock")
-    _add(block, "name", BLOCK)
-    _add(block, "baseAddress", "0x0")
-    _add(block, "range", 1 << ADDRESS_BITS)
-    _add(block, "width", 32)
-    _add(block, "usage", "register")
+    _leaves(block, name=BLOCK, baseAddress="0x0", range=1 << ADDRESS_BITS, width=32, usage="register")
     # Vivado knows no groups of registers: those of the channels carry the channel's name.
     for register in registers(config):
-        _register(block, register)
-
-
-def _register(parent: Element, register: Register) -> None:
-    element = _add(parent, "register")
-    _add(element, "name", register.name)
-    _add(element, "description", register.description)
-    _add(element, "addressOffset", f"{register.offset:#x}")
-    _add(element, "size", 32)
-    _add(element, "access", ACCESS[register.access])
-    reset = _add(element, "reset")
-    _add(reset, "value", f"{register.reset:#x}")
-    for field in register.fields:
-        _field(element, field)
-
-
-def _field(parent: Element, field: Field) -> None:
-    element = _add(parent, "field")
-    _add(element, "name", field.name)
-    _add(element, "description", field.description)
-    _add(element, "bitOffset", field.lsb)
-    _add(element, "bitWidth", field.width)
-    _add(element, "access", ACCESS[field.access])
-    if field.access in WRITES:
-        _add(element, "modifiedWriteValue", WRITES[field.access])
+        element = _add(block, "register")
+        _leaves(element, name=register.name, description=register.description,
+                addressOffset=f"{register.offset:#x}", size=32, access=ACCESS[register.access])
+        _add(_add(element, "reset"), "value", f"{register.reset:#x}")
+        for field in register.fields:
+            inside = _add(element, "field")
+            _leaves(inside, name=field.name, description=field.description, bitOffset=field.lsb, bitWidth=field.width,
+                    access=ACCESS[field.access])
+            if field.access in WRITES:
+                _add(inside, "modifiedWriteValue", WRITES[field.access])
 
 
 def _views(parent: Element, module: str, misc: bool) -> None:
     for name, title, tool, of_verilog in _VIEWS if misc else _VIEWS[:-1]:
         view = _add(parent, "view")
-        _add(view, "name", name)
-        _add(view, "displayName", title)
-        _add(view, "envIdentifier", tool)
+        _leaves(view, name=name, displayName=title, envIdentifier=tool)
         if of_verilog:
-            _add(view, "language", "verilog")
-            _add(view, "modelName", module)
+            _leaves(view, language="verilog", modelName=module)
         _add(_add(view, "fileSetRef"), "localName", f"{name}_view_fileset")
 
 
@@ -195,9 +184,7 @@ def _port(parent: Element, port: Port) -> None:
     wire = _add(element, "wire")
     _add(wire, "direction", {"input": "in", "output": "out"}.get(port.direction, port.direction))
     if port.width > 1:
-        vector = _add(wire, "vector")
-        _add(vector, "left", port.width - 1)
-        _add(vector, "right", 0)
+        _leaves(_add(wire, "vector"), left=port.width - 1, right=0)
     kind = _add(_add(wire, "wireTypeDefs"), "wireTypeDef")
     _add(kind, "typeName", "wire")
     _add(kind, "viewNameRef", _SYNTHESIS)

@@ -6,7 +6,7 @@ import json
 from importlib.metadata import version
 
 from cdma.hdl.generate.handover.constraints import crossings
-from cdma.hdl.generate.handover.vlnv import LIBRARY, VENDOR
+from cdma.hdl.generate.handover.ipxact import LIBRARY, VENDOR
 from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["core_file", "file_list"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypedDict
+from typing import Any
 
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.control.register import Register
+from cdma.hdl.engine.control.register import Field, Register
 from cdma.hdl.engine.control.table import pages
 
 __all__ = ["register_facts", "register_page"]
@@ -14,46 +14,17 @@ __all__ = ["register_facts", "register_page"]
 _HEAD = "| offset | register | bits | field | access | reset | what it is |\n|---|---|---|---|---|---:|---|"
 
 
-class FieldFacts(TypedDict):
-    """A field of a register in JSON."""
-
-    name: str
-    lsb: int
-    width: int
-    access: str
-    reset: int
-    description: str
-
-
-class RegisterFacts(TypedDict):
-    """A register in JSON."""
-
-    name: str
-    offset: int
-    access: str
-    reset: int
-    description: str
-    fields: list[FieldFacts]
-
-
-class PageFacts(TypedDict):
-    """A page of registers in JSON."""
-
-    name: str
-    offset: int
-    description: str
-    registers: list[RegisterFacts]
-
-
-def register_facts(config: EngineConfig) -> list[PageFacts]:
+def register_facts(config: EngineConfig) -> list[dict[str, Any]]:
     """Pages, registers and fields as plain values, ready for JSON; offsets of registers count from their page's."""
+    def own(of: Register | Field) -> dict[str, Any]:
+        return {"access": of.access.name, "reset": of.reset, "description": of.description}
+
     return [{
         "name": page.name, "offset": page.offset, "description": page.description,
         "registers": [{
-            "name": register.name, "offset": register.offset, "access": register.access.name,
-            "reset": register.reset, "description": register.description,
-            "fields": [{"name": field.name, "lsb": field.lsb, "width": field.width, "access": field.access.name,
-                        "reset": field.reset, "description": field.description} for field in register.fields],
+            "name": register.name, "offset": register.offset, **own(register),
+            "fields": [{"name": field.name, "lsb": field.lsb, "width": field.width, **own(field)}
+                       for field in register.fields],
         } for register in page.registers],
     } for page in pages(config)]
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.table import ADDRESS_BITS, registers
 from cdma.hdl.generate.handover.constraints import crossings
-from cdma.hdl.generate.handover.ipxact import ACCESS, BLOCK, FAMILIES, WRITES
-from cdma.hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
+from cdma.hdl.generate.handover.ipxact import ACCESS, BLOCK, FAMILIES, LIBRARY, VENDOR, WRITES, ip_version
 from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["form", "packaging"]

@@ -12,10 +12,9 @@ from amaranth.hdl._ir import PortDirection
 
 from cdma.hdl.common.modules import SharedModule
 from cdma.hdl.generate.backend import convert, mark_ports
-from cdma.hdl.generate.split.layout import MOST
 from cdma.hdl.generate.split.parts import Origin, Part, origins, split_parts
 from cdma.hdl.generate.split.source import read_modules
-from cdma.hdl.generate.split.write import module_text
+from cdma.hdl.generate.split.write import MOST, module_text
 
 __all__ = ["split_modules"]
 

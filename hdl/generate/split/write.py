@@ -7,16 +7,22 @@ from collections.abc import Iterator, Sequence
 
 from cdma.hdl.generate.split.expressions import AUTO, Folded
 from cdma.hdl.generate.split.fold import Folding
-from cdma.hdl.generate.split.layout import MOST, constants, repetitions, wrapped
 from cdma.hdl.generate.split.names import PlainNames
 from cdma.hdl.generate.split.source import Assignment, Connected, Declaration, Source
 
-__all__ = ["module_text"]
+__all__ = ["MOST", "constants", "module_text", "repetitions", "wrapped"]
+
+MOST = 120
+"""Characters of a line."""
 
 _REGISTER = re.compile(r"always @\((.*?)\)\s+(\S[^;]*?) <= ([^;]*);")
 _LOADED = re.compile(r"^ *(_\d+_) <= (\w+)\[", re.MULTILINE)
 _FIELD = re.compile(r"\w+\[[\d:]+\]")
 _AUTO = re.compile(r"\b(?:select)?_\d+_(?!\w)")
+_CONSTANT = re.compile(r"\b(\d+)'([hb])([0-9a-fxz?]+)")
+_DIGITS = {"h": 4, "b": 1}
+_REPEATED = re.compile(r"(?<![\w\[\]:'])([\w\[\]:']+)((?:, \1){3,})(?![\w\[\]:'])")
+_MOST_DIGITS, _DIGITS_OF_A_PART = 96, 64
 _FUNCTION = re.compile(r"function .*?(\w+);")
 _WORDS = {
     "": "bits", "?": "choice", "other": "selected", "unary~": "not", "unary!": "none", "unary|": "any",
@@ -159,3 +165,48 @@ class _Writer:
             if AUTO.fullmatch(one.name) and one.name not in found:
                 found[one.name] = names.numbered("parts")
         return found
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Lines of at most 120 characters; those behind the first one are indented by four more.
+
+    Parameters
+    ----------
+    text : str
+        One line, without indent. It is broken at spaces, but not in strings.
+    indent : int
+        Spaces before it.
+    """
+    found: list[str] = []
+    line = " " * indent
+    for word in re.findall(r'(?:"[^"]*"|[^\s"])+', text):
+        if line.strip() and len(line) + 1 + len(word) > MOST:
+            found.append(line)
+            line = " " * (indent + 4)
+        line += f" {word}" if line.strip() else word
+    return [*found, line]
+
+
+def constants(text: str) -> str:
+    """A text in which constants of one bit are binary, and those of many digits concatenations of shorter ones."""
+    return _CONSTANT.sub(lambda found: _constant(int(found[1]), found[2], found[3]), text)
+
+
+def _constant(bits: int, base: str, digits: str) -> str:
+    if bits == 1:
+        return f"1'b{digits}"
+    if len(digits) <= _MOST_DIGITS:
+        return f"{bits}'{base}{digits}"
+    if not digits.strip("0"):
+        return f"{bits}'{base}0"
+    low = _DIGITS_OF_A_PART * _DIGITS[base]
+    parts = []
+    while digits:
+        parts.append(f"{min(bits, low)}'{base}{digits[-_DIGITS_OF_A_PART:]}")
+        digits, bits = digits[:-_DIGITS_OF_A_PART], bits - low
+    return "{ " + ", ".join(reversed(parts)) + " }"
+
+
+def repetitions(text: str) -> str:
+    """A text in which ``a, a, a, a`` in concatenations is ``{4{a}}``."""
+    return _REPEATED.sub(lambda found: f"{{{found[2].count(',') + 1}{{{found[1]}}}}}", text)

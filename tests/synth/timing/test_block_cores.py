@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.hdl.config.block_core import load_block
-from cdma.synth.timing.block_cores import block_timing
+from cdma.synth.timing.engines import block_timing
 from tests.synth.conftest import TINY, needs_opensta
 
 

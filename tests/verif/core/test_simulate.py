@@ -12,7 +12,7 @@ from cdma.hdl.config.core import load, preset_names
 from cdma.verif.common import tools
 from cdma.verif.core.simulate import simulate
 from cdma.verif.core.streaming import Tensor, build_core, stream
-from cdma.verif.core.throughput import latency, main, measure, table
+from cdma.verif.core.throughput import latency, measure
 from cdma.workload.data import shipped
 from cdma.workload.dumps import load as load_dump
 from cdma.workload.dumps.narrow import narrow
@@ -88,7 +88,7 @@ def test_throughput_reaches_the_limit(preset: str, build_dir: Path) -> None:
     rows = measure(config, build_dir=build_dir)
     assert len(rows) == 11 * len(config.element_bytes)
     slow = [row for row in rows if row.share < 0.99]
-    assert not slow, table(slow)
+    assert not slow
     assert all(row.share < 1.005 for row in rows)
 
 
@@ -99,12 +99,3 @@ def test_latency(preset: str, build_dir: Path) -> None:
     assert [row.element_bits for row in rows] == list(config.element_bits)
     # What the cores reach today, handshake to handshake: a change that takes longer has to say so here.
     assert all(0 < row.first_cycles <= {"compressor": 6, "decompressor": 4}[config.core] for row in rows), rows
-
-
-def test_the_command_prints_a_table_and_json(capsys: pytest.CaptureFixture[str], tmp_path: Path,
-                                             build_dir: Path) -> None:
-    assert main(["paper_compressor", "--build-dir", str(build_dir), "--json", str(tmp_path / "figures.json")]) == 0
-    assert "cdma_paper_compressor: compressor, 32-byte beats" in capsys.readouterr().out
-    assert '"throughput"' in (tmp_path / "figures.json").read_text()
-    assert main(["no_such_preset"]) == 1
-    assert "error: no preset 'no_such_preset'" in capsys.readouterr().err

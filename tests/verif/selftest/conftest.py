@@ -1,4 +1,4 @@
-"""How the tests of the self-test listen to a board's image, with models of its primitives, from its pins to its text."""
+"""How the tests of the self-test listen to a board's image, with models of its primitives, from pins to text."""
 
 from __future__ import annotations
 

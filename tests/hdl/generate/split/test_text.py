@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.hdl.generate.split.layout import constants, repetitions, wrapped
 from cdma.hdl.generate.split.names import PlainNames, module_names, snake_case
 from cdma.hdl.generate.split.source import read_modules
-from cdma.hdl.generate.split.write import module_text
+from cdma.hdl.generate.split.write import constants, module_text, repetitions, wrapped
 
 
 def test_plain_names_differ() -> None:
