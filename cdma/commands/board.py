@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Write the self-test image of an FPGA board: test data of every density and lines of a dump go through a whole engine,
 between memories of block RAM, to its link and back. Every byte, completion and interrupt is checked, and a UART prints
-ratio, cycles, and PASS or FAIL. --test cores tests the stand-alone cores instead, which need less room. It writes
+bytes, cycles, and PASS or FAIL. --test cores tests the stand-alone cores instead, which need less room. It writes
 Verilog, constraints, scripts for the tools, and a README.md with the commands and the expected output. --build also
 builds the image: for boards with an ECP5 a bitstream, with the clock it reaches; for boards with a Xilinx part it is
 mapped with Yosys to show the area, and Vivado makes the bitstream from the files. Pins and clocks come from the package

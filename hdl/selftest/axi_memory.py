@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -11,9 +11,8 @@ from cdma.hdl.common.bits import ones, thermometer
 from cdma.hdl.common.fifo import StreamFifo
 from cdma.hdl.engine.axi.bursts import INCR
 from cdma.hdl.engine.axi.signature import Resp, axi_full
-from cdma.hdl.selftest.delay import Delay
 
-__all__ = ["PAUSE_BITS", "AxiMemory", "faults_layout", "local_port"]
+__all__ = ["PAUSE_BITS", "AxiMemory", "Delay", "faults_layout", "local_port"]
 
 _CHANNELS = ("ar", "r", "aw", "w", "b")
 _DRAWN = 3
@@ -43,6 +42,65 @@ def faults_layout() -> data.StructLayout:
     outside the window.
     """
     return data.StructLayout({"outside": 1, "burst": 1, "last": 1, "strayed": 1})
+
+
+class Delay(wiring.Component):
+    """First in, first out; what comes in goes out after at least ``latency`` cycles.
+
+    ::
+
+        i --> [FIFO: payload, time it came] --> old enough --> o
+
+    Latencies of transfers overlap, as those of outstanding reads do. The time is counted modulo a power of two: a
+    transfer that waits behind others may wait for one more turn of the count.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+    depth : int
+        Transfers it holds.
+    latency : int
+        Cycles from a transfer at ``i`` to the first cycle in which it is valid at ``o``; less than 3 counts as 3.
+
+    Members
+    -------
+    i, o : stream.Signature(shape)
+        In and out.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike, depth: int, latency: int):
+        self._shape = shape
+        self._depth = depth
+        # The register of the age takes a cycle.
+        self._wait = max(0, latency - 1)
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits = ceil_log2(2 * self._wait + 8)
+        layout = data.StructLayout({"payload": Shape.cast(self._shape).width, "time": bits})
+        m.submodules.fifo = fifo = StreamFifo(layout, self._depth)
+        now = Signal(bits)
+        age = Signal(bits)
+        old = Signal()
+        moves = Signal()
+        m.d.sync += [now.eq(now + 1), old.eq((old | (fifo.o.valid & (age >= self._wait))) & ~moves)]
+        m.d.comb += [
+            age.eq(now - fifo.o.payload.time),
+            moves.eq(self.o.valid & self.o.ready),
+            fifo.i.payload.payload.eq(Value.cast(self.i.payload)),
+            fifo.i.payload.time.eq(now),
+            fifo.i.valid.eq(self.i.valid),
+            self.i.ready.eq(fifo.i.ready),
+            Value.cast(self.o.payload).eq(fifo.o.payload.payload),
+            self.o.valid.eq(fifo.o.valid & old),
+            fifo.o.ready.eq(moves),
+        ]
+        return m
 
 
 class AxiMemory(wiring.Component):

@@ -12,11 +12,10 @@ from cdma.hdl.engine.control.descriptor import Operation, descriptor_layout
 from cdma.hdl.engine.engine import Engine
 from cdma.hdl.selftest.axi_memory import PAUSE_BITS, AxiMemory
 from cdma.hdl.selftest.config import EngineTestConfig
-from cdma.hdl.selftest.noise import Noise
 from cdma.hdl.selftest.pattern import PLACES, Pattern
 from cdma.hdl.selftest.program import DEVICE_BASE, LINK_BASE, Word, program
 from cdma.hdl.selftest.sequencer import Sequencer
-from cdma.hdl.selftest.source import DUMP
+from cdma.hdl.selftest.source import DUMP, Noise
 
 __all__ = ["ENGINE_ITEMS", "FLIPPED", "EngineTrial", "lengths"]
 
@@ -62,11 +61,11 @@ class EngineTrial(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin a test. ``item``, ``coding`` and ``fault`` must hold until it is done.
+        Begin a test. ``item``, ``group`` and ``fault`` must hold until it is done.
     item : In(range(ENGINE_ITEMS))
         Density in eighths, :data:`cdma.hdl.selftest.source.DUMP`, or from :data:`FLIPPED` on: half of the elements are
         zero, and a bit of the stream is flipped; such a test passes if the engine finds it.
-    coding : In(range(len(config.codings)))
+    group : In(range(len(config.codings)))
         Which of the codings.
     fault : In(1)
         Flip a bit in any case: tests other than those of :data:`FLIPPED` then fail.
@@ -74,23 +73,30 @@ class EngineTrial(wiring.Component):
         One cycle, at the end of a test; what follows is valid until the next start.
     passed : Out(1)
         All steps found what they expected.
-    raw, packed, offload_cycles, prefetch_cycles, status : Out(32)
-        Bytes of the tensor and of the stream; cycles of the transfers; status of the prefetch of a flipped stream.
+    raw, packed, offload, prefetch, status : Out(32)
+        Bytes of the tensor and of the stream; cycles of the transfers; status of the prefetch of a flipped stream, of
+        which there are no cycles. What the test has not come to is 0.
     step, seen, wanted : Out
         The step that failed, from 1 on; what it found and what it expected.
     """
 
+    items = ENGINE_ITEMS
+    counts = ("raw", "packed", "offload", "prefetch", "status")
+    failure = ("step", "seen", "wanted")
+
     def __init__(self, config: EngineTestConfig, lines: bytes):
+        self.heading = f"engine, {config.lanes} lane{'s' if config.lanes > 1 else ''} of {config.beat_bytes} bytes"
+        self.groups = config.codings
         config.check_lines(lines)
         self._config = config
         self._lines = lines
         self._steps = program(config)
         self.lengths = lengths(config, len(lines))
         super().__init__({
-            "start": In(1), "item": In(range(ENGINE_ITEMS)), "coding": In(range(max(2, len(config.codings)))),
+            "start": In(1), "item": In(range(ENGINE_ITEMS)), "group": In(range(max(2, len(config.codings)))),
             "fault": In(1), "done": Out(1), "passed": Out(1),
-            "raw": Out(32), "packed": Out(32), "offload_cycles": Out(32), "prefetch_cycles": Out(32),
-            "status": Out(32), "step": Out(range(len(self._steps) + 1)), "seen": Out(32), "wanted": Out(32),
+            **{name: Out(32) for name in self.counts},
+            "step": Out(range(len(self._steps) + 1)), "seen": Out(32), "wanted": Out(32),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -127,10 +133,9 @@ class EngineTrial(wiring.Component):
             m.d.sync += clear.eq(~sequencer.passed)
         m.d.comb += [
             self.done.eq(sequencer.done), self.passed.eq(sequencer.passed), self.raw.eq(pattern.raw_bytes),
-            self.packed.eq(sequencer.kept[Word.PACKED.value]),
-            self.offload_cycles.eq(sequencer.kept[Word.OFFLOAD_CYCLES.value]),
-            self.prefetch_cycles.eq(sequencer.kept[Word.PREFETCH_CYCLES.value]),
-            self.status.eq(sequencer.kept[Word.STATUS.value]),
+            *(getattr(self, name).eq(sequencer.kept[word.value]) for name, word in (
+                ("packed", Word.PACKED), ("offload", Word.OFFLOAD_CYCLES), ("prefetch", Word.PREFETCH_CYCLES),
+                ("status", Word.STATUS))),
             self.step.eq(sequencer.step), self.seen.eq(sequencer.seen), self.wanted.eq(sequencer.wanted),
         ]
         return m
@@ -173,7 +178,7 @@ class EngineTrial(wiring.Component):
         with m.If(self.start):
             m.d.sync += tag.eq(tag + 1)
         m.d.comb += [
-            coding.eq(Array(numbers)[self.coding]),
+            coding.eq(Array(numbers)[self.group]),
             pattern.item.eq(Mux(self.item < FLIPPED, self.item, _HALF)),
             pattern.element.eq(coding[:3]),
             pattern.floats.eq(coding[5]),

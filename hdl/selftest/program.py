@@ -1,52 +1,15 @@
 """What the sequencer of the engine's self-test does, step by step: the program of a trial, as a table.
 
-A trial takes a tensor to the link and back. The last column says in which trials a step is done: *right* are those with
-an undisturbed stream, *flipped* those in which a byte of it is changed on purpose. A number in brackets is how many
-steps a row stands for.
-
-=== ==================================================================== =======
-row what is done                                                         trials
-=== ==================================================================== =======
-1   read MAGIC, expect its value
-2   enable all interrupts
-3   fill: the data to their source; their inverse to the destinations
-4   write the descriptor of the offload [16]
-5   ring the doorbell, wait for the interrupt [2]
-6   IRQ_STATUS: only the completion's bit; one completion [2]
-7   completion: tag, operation and status OK [2]
-8   completion: keep CRC, raw blocks and bytes; the upper bytes are 0 [4]
-9   completion: the elements that were counted when the data were filled in [2]
-10  completion: keep the cycles
-11  link memory has got as many bytes as the completion says
-12  remove the completion: none is left [2]
-13  clear the interrupt: none is left [2]
-14  flip a bit in link memory (also when the button was pressed)         flipped
-15  write the descriptor of the prefetch, which checks the CRC [16]
-16  ring the doorbell, wait for the interrupt [2]
-17  IRQ_STATUS: the completion's bit, and no other                       right
-18  IRQ_STATUS: the completion's and the error's bit                     flipped
-19  one completion; its tag [2]
-20  completion: operation and status OK                                  right
-21  completion: the stream is malformed, or its CRC is wrong             flipped
-22  completion: the same CRC and raw blocks as of the offload [2]        right
-23  completion: the raw length                                           right
-24  completion: no bytes                                                 flipped
-25  completion: no elements [2]
-26  completion: keep the cycles                                          right
-27  device memory has got as many bytes as the tensor has                right
-28  remove the completion and clear the interrupt: none left [4]
-29  compare: the tensor (right), and the inverse behind it
-30  no memory has seen a wrong burst, or a byte outside its window [2]
-31  end
-=== ==================================================================== =======
+A trial takes a tensor to the link and back. Some steps are done only if the stream is undisturbed (*right*), others
+only if a byte of it is changed on purpose (*flipped*).
 
 The first step that finds something else than it expects ends the trial, which has failed; its number is printed.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,22 +138,19 @@ def encode_steps(steps: Sequence[Step]) -> list[Any]:
              "trials": each.trials, "literal": each.literal} for each in steps]
 
 
-def program_rows() -> list[tuple[int, str]]:
-    """The rows of the table in this file's first lines: number of the first step, and what is done."""
-    rows: list[tuple[int, str]] = []
-    step = 1
-    for text in re.findall(r"^\d+ +(\S.*)$", __doc__ or "", re.MULTILINE):
-        what, _, trials = (part.strip() for part in text.partition("  "))
-        several = re.search(r" \[(\d+)\]", what)
-        rows.append((step, what.replace(several[0], "") if several else what))
-        if trials:
-            rows[-1] = step, f"{rows[-1][1]} ({trials})"
-        step += int(several[1]) if several else 1
-    return rows
+def program_rows(config: EngineTestConfig) -> list[tuple[int, str]]:
+    """The rows of the table: number of the first step, and what is done."""
+    numbers = itertools.accumulate((len(steps) for _, steps in _table(config)), initial=1)
+    return [(number, what) for number, (what, _) in zip(numbers, _table(config), strict=False)]
 
 
 def program(config: EngineTestConfig) -> list[Step]:
-    """The steps of a trial; the table is in this file's first lines."""
+    """The steps of a trial."""
+    return [step for _, steps in _table(config) for step in steps]
+
+
+def _table(config: EngineTestConfig) -> list[tuple[str, list[Step]]]:
+    """What is done, and by which steps."""
     room = 1 << (config.raw_bytes - 1).bit_length()
     source, destination = DEVICE_BASE, DEVICE_BASE + room
     named = {register.name: register for register in registers(config.engine())}
@@ -210,7 +170,7 @@ def program(config: EngineTestConfig) -> list[Step]:
     def same(word: Word, other: Word, trials: Trials = Trials.ALL) -> Step:
         return Step(Action.SAME, word=word, other=other, trials=trials)
 
-    def descriptor(direction: str, fields: dict[str, int | Word]) -> Iterator[Step]:
+    def descriptor(direction: str, fields: dict[str, int | Word]) -> list[Step]:
         """Writes all words; fields that are not named are zero."""
         first = Word.OFFLOAD if direction == "offload" else Word.PREFETCH
         words: dict[int, Step] = {}
@@ -220,20 +180,11 @@ def program(config: EngineTestConfig) -> list[Step]:
             words[place] = (Step(Action.WRITE, offset, value) if isinstance(value, Word) else
                             Step(Action.WRITE, offset, literal=value))
         words[0] = Step(Action.WRITE, named[f"{direction.upper()}_DESCRIPTOR_0"].offset, first)
-        for place in range(RECORD_WORDS):
-            yield words.get(place, write(f"{direction.upper()}_DESCRIPTOR_{place}", 0))
+        return [words.get(place, write(f"{direction.upper()}_DESCRIPTOR_{place}", 0)) for place in range(RECORD_WORDS)]
 
     def completion(direction: str, field: str, part: int = 0) -> str:
         """The register of a field of the completion."""
         return f"{direction.upper()}_COMPLETION_{completion_layout()[field].offset // 32 + part}"
-
-    def ends(direction: str) -> Iterator[Step]:
-        """Removes the completion and clears the interrupt."""
-        page = direction.upper()
-        yield write(f"{page}_COMPLETION_POP", 1)
-        yield read(f"{page}_COMPLETIONS", 0)
-        yield write("IRQ_STATUS", every)
-        yield read("IRQ_STATUS", 0)
 
     def status(operation: Operation) -> int:
         """The completion's word of status and operation, with the status OK."""
@@ -243,53 +194,69 @@ def program(config: EngineTestConfig) -> list[Step]:
 
     every = sum(field.mask for field in named["IRQ_ENABLE"].fields)
     right, flipped = Trials.RIGHT, Trials.FLIPPED
-    capacity = config.capacity
     return [
-        read("MAGIC", MAGIC),
-        write("IRQ_ENABLE", every),
-        Step(Action.FILL),
-        *descriptor("offload", {"tag": Word.TAG, "source": source, "destination": LINK_BASE, "raw_bytes": Word.RAW,
-                                "capacity": capacity}),
-        write("OFFLOAD_DOORBELL", 1),
-        Step(Action.WAIT),
-        read("IRQ_STATUS", _events(named["IRQ_STATUS"], "offload", "COMPLETION")),
-        read("OFFLOAD_COMPLETIONS", 1),
-        read_word(completion("offload", "tag"), Word.TAG),
-        read(completion("offload", "status"), status(Operation.OFFLOAD)),
-        keep(completion("offload", "crc"), Word.CRC),
-        keep(completion("offload", "raw_blocks"), Word.RAW_BLOCKS),
-        keep(completion("offload", "bytes"), Word.PACKED),
-        read(completion("offload", "bytes", 1), 0),
-        read_word(completion("offload", "nonzero"), Word.NONZERO),
-        read(completion("offload", "nonzero", 1), 0),
-        keep(completion("offload", "cycles"), Word.OFFLOAD_CYCLES),
-        same(Word.LINK_WRITTEN, Word.PACKED),
-        *ends("offload"),
-        Step(Action.FLIP, trials=Trials.DISTURBED),
-        *descriptor("prefetch", {"tag": Word.TAG, "source": LINK_BASE, "destination": destination,
-                                 "raw_bytes": Word.RAW, "capacity": Word.RAW, "packed_bytes": Word.PACKED,
-                                 "crc": Word.CRC}),
-        write("PREFETCH_DOORBELL", 1),
-        Step(Action.WAIT),
-        read("IRQ_STATUS", _events(named["IRQ_STATUS"], "prefetch", "COMPLETION"), right),
-        read("IRQ_STATUS", _events(named["IRQ_STATUS"], "prefetch", "COMPLETION", "ERROR"), flipped),
-        read("PREFETCH_COMPLETIONS", 1),
-        read_word(completion("prefetch", "tag"), Word.TAG),
-        read(completion("prefetch", "status"), status(Operation.PREFETCH), right),
-        Step(Action.MALFORMED, named[completion("prefetch", "status")].offset, Word.STATUS, trials=flipped),
-        read_word(completion("prefetch", "crc"), Word.CRC, right),
-        read_word(completion("prefetch", "raw_blocks"), Word.RAW_BLOCKS, right),
-        read_word(completion("prefetch", "bytes"), Word.RAW, right),
-        read(completion("prefetch", "bytes"), 0, flipped),
-        read(completion("prefetch", "nonzero"), 0),
-        read(completion("prefetch", "nonzero", 1), 0),
-        keep(completion("prefetch", "cycles"), Word.PREFETCH_CYCLES, right),
-        same(Word.DEVICE_WRITTEN, Word.RAW, right),
-        *ends("prefetch"),
-        Step(Action.COMPARE),
-        same(Word.LINK_FAULTS, Word.LITERAL),
-        same(Word.DEVICE_FAULTS, Word.LITERAL),
-        Step(Action.END),
+        ("read MAGIC, expect its value", [read("MAGIC", MAGIC)]),
+        ("enable all interrupts", [write("IRQ_ENABLE", every)]),
+        ("fill: the data to their source; their inverse to the destinations", [Step(Action.FILL)]),
+        ("write the descriptor of the offload", descriptor("offload", {
+            "tag": Word.TAG, "source": source, "destination": LINK_BASE, "raw_bytes": Word.RAW,
+            "capacity": config.capacity})),
+        ("ring the doorbell, wait for the interrupt", [write("OFFLOAD_DOORBELL", 1), Step(Action.WAIT)]),
+        ("IRQ_STATUS: only the completion's bit; one completion", [
+            read("IRQ_STATUS", _events(named["IRQ_STATUS"], "offload", "COMPLETION")),
+            read("OFFLOAD_COMPLETIONS", 1)]),
+        ("completion: tag, operation and status OK", [
+            read_word(completion("offload", "tag"), Word.TAG),
+            read(completion("offload", "status"), status(Operation.OFFLOAD))]),
+        ("completion: keep CRC, raw blocks and bytes; the upper bytes are 0", [
+            keep(completion("offload", "crc"), Word.CRC),
+            keep(completion("offload", "raw_blocks"), Word.RAW_BLOCKS),
+            keep(completion("offload", "bytes"), Word.PACKED),
+            read(completion("offload", "bytes", 1), 0)]),
+        ("completion: the elements that were counted when the data were filled in", [
+            read_word(completion("offload", "nonzero"), Word.NONZERO),
+            read(completion("offload", "nonzero", 1), 0)]),
+        ("completion: keep the cycles", [keep(completion("offload", "cycles"), Word.OFFLOAD_CYCLES)]),
+        ("link memory has got as many bytes as the completion says", [same(Word.LINK_WRITTEN, Word.PACKED)]),
+        ("remove the completion: none is left", [write("OFFLOAD_COMPLETION_POP", 1), read("OFFLOAD_COMPLETIONS", 0)]),
+        ("clear the interrupt: none is left", [write("IRQ_STATUS", every), read("IRQ_STATUS", 0)]),
+        ("flip a bit in link memory, also when the button was pressed (flipped)", [
+            Step(Action.FLIP, trials=Trials.DISTURBED)]),
+        ("write the descriptor of the prefetch, which checks the CRC", descriptor("prefetch", {
+            "tag": Word.TAG, "source": LINK_BASE, "destination": destination, "raw_bytes": Word.RAW,
+            "capacity": Word.RAW, "packed_bytes": Word.PACKED, "crc": Word.CRC})),
+        ("ring the doorbell, wait for the interrupt", [write("PREFETCH_DOORBELL", 1), Step(Action.WAIT)]),
+        ("IRQ_STATUS: the completion's bit, and no other (right)", [
+            read("IRQ_STATUS", _events(named["IRQ_STATUS"], "prefetch", "COMPLETION"), right)]),
+        ("IRQ_STATUS: the completion's and the error's bit (flipped)", [
+            read("IRQ_STATUS", _events(named["IRQ_STATUS"], "prefetch", "COMPLETION", "ERROR"), flipped)]),
+        ("one completion; its tag", [
+            read("PREFETCH_COMPLETIONS", 1),
+            read_word(completion("prefetch", "tag"), Word.TAG)]),
+        ("completion: operation and status OK (right)", [
+            read(completion("prefetch", "status"), status(Operation.PREFETCH), right)]),
+        ("completion: the stream is malformed, or its CRC is wrong (flipped)", [
+            Step(Action.MALFORMED, named[completion("prefetch", "status")].offset, Word.STATUS, trials=flipped)]),
+        ("completion: the same CRC and raw blocks as of the offload (right)", [
+            read_word(completion("prefetch", "crc"), Word.CRC, right),
+            read_word(completion("prefetch", "raw_blocks"), Word.RAW_BLOCKS, right)]),
+        ("completion: the raw length (right)", [read_word(completion("prefetch", "bytes"), Word.RAW, right)]),
+        ("completion: no bytes (flipped)", [read(completion("prefetch", "bytes"), 0, flipped)]),
+        ("completion: no elements", [
+            read(completion("prefetch", "nonzero"), 0),
+            read(completion("prefetch", "nonzero", 1), 0)]),
+        ("completion: keep the cycles (right)", [
+            keep(completion("prefetch", "cycles"), Word.PREFETCH_CYCLES, right)]),
+        ("device memory has got as many bytes as the tensor has (right)", [
+            same(Word.DEVICE_WRITTEN, Word.RAW, right)]),
+        ("remove the completion and clear the interrupt: none left", [
+            write("PREFETCH_COMPLETION_POP", 1), read("PREFETCH_COMPLETIONS", 0),
+            write("IRQ_STATUS", every), read("IRQ_STATUS", 0)]),
+        ("compare: the tensor (right), and the inverse behind it", [Step(Action.COMPARE)]),
+        ("no memory has seen a wrong burst, or a byte outside its window", [
+            same(Word.LINK_FAULTS, Word.LITERAL),
+            same(Word.DEVICE_FAULTS, Word.LITERAL)]),
+        ("end", [Step(Action.END)]),
     ]
 
 

@@ -8,11 +8,10 @@ from amaranth.hdl import Array, Module, Shape, Signal, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.engine.axi.signature import axi_lite
+from cdma.hdl.engine.axi.signature import Resp, axi_lite
 from cdma.hdl.engine.control.table import ADDRESS_BITS
 from cdma.hdl.engine.transfer.records import Status
 from cdma.hdl.selftest.program import MALFORMED, Action, Step, Trials, Word, encode_steps, step_layout
-from cdma.hdl.selftest.register_master import RegisterMaster
 
 __all__ = ["Sequencer"]
 
@@ -24,7 +23,7 @@ class Sequencer(wiring.Component):
 
     ::
 
-        [program] --> step --> register master <--> bus
+        [program] --> step --> aw, w | ar <--> bus
             ^                  irq, pattern
             |                     |
         next step <-- as expected-+--> seen, wanted --> otherwise: done, not passed
@@ -65,7 +64,7 @@ class Sequencer(wiring.Component):
     seen, wanted : Out(32)
         What it found, and what it expected.
     kept : Out(ArrayLayout(32, len(Word)))
-        The words that were kept; the others are 0.
+        The words that were kept since the start; the others are 0.
     """
 
     def __init__(self, steps: Sequence[Step], patience: int):
@@ -84,23 +83,28 @@ class Sequencer(wiring.Component):
         m = Module()
         m.submodules.program = rom = memory.Memory(
             shape=step_layout(), depth=len(self._steps), init=encode_steps(self._steps))
-        m.submodules.master = master = RegisterMaster(ADDRESS_BITS)
-        wiring.connect(m, master.bus, wiring.flipped(self.bus))
+        bus = self.bus
         port = rom.read_port()
         step = port.data
         place = Signal(range(len(self._steps)))
         age = Signal(self._patience + 1)
         value = Signal(32)
         ends = Signal()
+        answered, refused = Signal(), Signal()
         m.d.comb += [
             port.en.eq(1),
             port.addr.eq(place),
             value.eq(self._word(step.word, step.literal)),
             self.action.eq(step.action),
-            master.write.eq(step.action == Action.WRITE),
-            master.address.eq(step.register),
-            master.write_data.eq(value),
+            bus.awaddr.eq(step.register << 2), bus.araddr.eq(step.register << 2), bus.wdata.eq(value),
+            bus.wstrb.eq(0xF), bus.bready.eq(1), bus.rready.eq(1),
+            answered.eq(bus.bvalid | bus.rvalid),
+            refused.eq((bus.bvalid & (bus.bresp != Resp.OKAY)) | (bus.rvalid & (bus.rresp != Resp.OKAY))),
         ]
+        # Address and data of a write are sent together, and each waits for its own ready.
+        for channel in ("aw", "w", "ar"):
+            valid, ready = getattr(bus, f"{channel}valid"), getattr(bus, f"{channel}ready")
+            m.d.sync += valid.eq(valid & ~ready)
         m.d.sync += self.done.eq(ends)
 
         def follow() -> None:
@@ -121,7 +125,7 @@ class Sequencer(wiring.Component):
         with m.FSM():
             with m.State("idle"):
                 with m.If(self.start):
-                    m.d.sync += [place.eq(0), age.eq(0), self.passed.eq(0), self.step.eq(0)]
+                    m.d.sync += [place.eq(0), age.eq(0), self.passed.eq(0), self.step.eq(0), self.kept.eq(0)]
                     m.next = "fetch"
             with m.State("fetch"):
                 m.next = "begin"
@@ -133,7 +137,8 @@ class Sequencer(wiring.Component):
                     follow()
                 with m.Else(), m.Switch(step.action):
                     with m.Case(Action.WRITE, Action.READ, Action.KEEP, Action.MALFORMED):
-                        m.d.comb += master.start.eq(1)
+                        writes = step.action == Action.WRITE
+                        m.d.sync += [bus.awvalid.eq(writes), bus.wvalid.eq(writes), bus.arvalid.eq(~writes)]
                         m.next = "access"
                     with m.Case(Action.SAME):
                         find(value, self._word(step.other, step.literal))
@@ -149,15 +154,15 @@ class Sequencer(wiring.Component):
                         m.next = "idle"
             with m.State("access"):
                 m.d.sync += [self.seen.eq(0), self.wanted.eq(0)]
-                with m.If(master.done):
-                    with m.If(master.error):
+                with m.If(answered):
+                    with m.If(refused):
                         # Nothing is expected of such an access.
-                        m.d.sync += self.seen.eq(master.read_data)
+                        m.d.sync += self.seen.eq(bus.rdata)
                         m.next = "fail"
                     with m.Elif(step.action == Action.WRITE):
                         follow()
                     with m.Else():
-                        find(master.read_data, value)
+                        find(bus.rdata, value)
                 with m.Elif(late):
                     m.next = "fail"
             with m.State("wait"):

@@ -8,9 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.codec.coding import LINE_BYTES, element_layout, one_hot_element, select
 from cdma.hdl.codec.packets import coded_beat_stream
-from cdma.hdl.selftest.noise import Noise
 
-__all__ = ["DUMP", "ITEMS", "Source"]
+__all__ = ["DUMP", "ITEMS", "Noise", "Source"]
 
 DUMP = 9
 """The item that sends the lines of the dump; the items below are densities, 0 to 8 eighths."""
@@ -21,6 +20,58 @@ ITEMS = DUMP + 1
 _DRAWN = 0b1000_0011
 _EXPONENT = 0b0011_1100
 """Of the last byte of a value whose exponent is close to others: the bits that are noise, and the others."""
+
+
+def _seed(word: int) -> int:
+    """The seed of a word: never zero, and far from the seeds of the words beside it."""
+    return 0x9E3779B9 * (2 * word + 1) & 0xFFFFFFFF
+
+
+class Noise(wiring.Component):
+    """Words of 32 bits, each from a xorshift generator that makes a new word per step.
+
+    ::
+
+        [word 0] <-- shift and xor --+        word ^= word << 13; word ^= word >> 17; word ^= word << 5
+        [word 1] <-- shift and xor --+
+
+    Parameters
+    ----------
+    words : int
+        How many.
+
+    Members
+    -------
+    restart : In(1)
+        All words go back to their seeds.
+    step : In(1)
+        All words advance.
+    bits : Out(32 * words)
+        The words, word 0 first.
+
+    Source: Marsaglia, Xorshift RNGs, Journal of Statistical Software 8 (2003), 14.
+    """
+
+    def __init__(self, words: int):
+        self._words = words
+        super().__init__({"restart": In(1), "step": In(1), "bits": Out(32 * words)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words = [Signal(32, name=f"word_{k}", init=_seed(k)) for k in range(self._words)]
+        m.d.comb += self.bits.eq(Cat(words))
+        for k, word in enumerate(words):
+            with m.If(self.restart):
+                m.d.sync += word.eq(_seed(k))
+            with m.Elif(self.step):
+                m.d.sync += word.eq(_stepped(word))
+        return m
+
+
+def _stepped(word: Value) -> Value:
+    first = (word ^ (word << 13))[:32]
+    second = first ^ (first >> 17)
+    return (second ^ (second << 5))[:32]
 
 
 class Source(wiring.Component):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -49,9 +49,11 @@ class Trial(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin a test. ``item``, ``element`` and ``fault`` must hold until it is done.
-    item, element : In
+        Begin a test. ``item``, ``group`` and ``fault`` must hold until it is done.
+    item : In(range(ITEMS))
         As for :class:`~cdma.hdl.selftest.source.Source`.
+    group : In(range(len(config.element_bits)))
+        Which of the element sizes.
     fault : In(1)
         Flip the first bit of the packed packet, which is of a tag: no such packet decodes to what went in.
     done : Out(1)
@@ -64,14 +66,20 @@ class Trial(wiring.Component):
         From the first beat into the compressor to the last beat out of the decompressor, both counted.
     """
 
+    items = ITEMS
+    counts = ("raw", "packed", "cycles")
+    failure: tuple[str, ...] = ()
+
     def __init__(self, config: CoresTestConfig, lines: bytes):
+        self.heading = f"beats of {config.beat_bytes} bytes"
+        self.groups = tuple(f"{bits}bit" for bits in config.element_bits)
         self._config = config
         self._lines = lines
         self._patience = patience(max(config.raw_bytes, len(lines)) // config.beat_bytes)
         # No unit gives more than one beat per cycle.
         widest = (config.beat_bytes << self._patience) + 1
         super().__init__({
-            "start": In(1), "item": In(range(ITEMS)), "element": In(3), "fault": In(1),
+            "start": In(1), "item": In(range(ITEMS)), "group": In(range(max(2, len(self.groups)))), "fault": In(1),
             "done": Out(1), "passed": Out(1),
             "raw": Out(range(widest)), "packed": Out(range(widest)), "cycles": Out(self._patience + 1),
         })
@@ -81,6 +89,8 @@ class Trial(wiring.Component):
         config = self._config
         n, sizes = config.beat_bytes, config.element_bytes
         clear = Signal()
+        element = Signal(3)
+        m.d.comb += element.eq(Array(config.element_bytes)[self.group])
         source, again = (Source(n, sizes, config.raw_bytes, self._lines) for _ in range(2))
         compressor = Compressor(n, sizes, config.pipeline)
         fifo = StreamFifo(coded_beat_layout(n), _FIFO_BEATS)
@@ -89,7 +99,7 @@ class Trial(wiring.Component):
         for name, part in {"compressor": compressor, "fifo": fifo, "decompressor": decompressor}.items():
             m.submodules[name] = ResetInserter(clear)(part)
         for each in (source, again):
-            m.d.comb += [each.start.eq(self.start), each.item.eq(self.item), each.element.eq(self.element)]
+            m.d.comb += [each.start.eq(self.start), each.item.eq(self.item), each.element.eq(element)]
 
         wiring.connect(m, source.o, compressor.i)
         wiring.connect(m, fifo.o, decompressor.i)
@@ -101,7 +111,7 @@ class Trial(wiring.Component):
             fifo.i.payload.data.eq(packed.payload.data ^ (self.fault & first)),
             fifo.i.payload.keep.eq(packed.payload.keep),
             fifo.i.payload.last.eq(packed.payload.last),
-            fifo.i.payload.element.eq(self.element),
+            fifo.i.payload.element.eq(element),
         ]
         with m.If(packed.valid & packed.ready):
             m.d.sync += first.eq(0)

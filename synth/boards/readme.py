@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from cdma.hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
+from cdma.hdl.selftest.engine_trial import FLIPPED
+from cdma.hdl.selftest.pattern import PLACES
 from cdma.hdl.selftest.program import program_rows
 from cdma.synth.boards.catalog import Board
 
@@ -37,8 +39,10 @@ a line of the run; the next one follows after {pause} ms.
 
 ```text
 {lines}
-run N passed K of K ALL PASS
+run=N passed=K tests=K PASS
 ```
+
+All numbers are hexadecimal. In Python, `0x1c00 / 0x39c` divides two of them.
 
 | place | what it is |
 |---|---|
@@ -64,21 +68,18 @@ _CORES_FACTS = """\
 | element sizes | {sizes} bit |
 | pipeline of the cores | `{pipeline}` |"""
 
-_CORES_LINES = """\
-B bit density D/8 raw R packed P ratio Q raw beats/cycle T PASS
-B bit dump raw R packed P ratio Q raw beats/cycle T PASS"""
+_CORES_LINES = "Bbit item=D raw=R packed=P cycles=T PASS"
 
 _CORES_PLACES = """\
 | B | element size: {sizes} |
-| D | density of the generated data: eighths of the elements that are not zero, 0 to 8 |
-| R | bytes that came out of the decompressor: {raw_bytes} of generated data, {line_bytes} of the dump's lines |
-| P | bytes that went from the compressor into the decompressor |
-| Q | R / P, rounded down |
-| T | raw beats of {beat_bytes} bytes by the cycles from the first one in to the last one out, rounded down |"""
+| D | 0 to 8: generated data, of whose elements as many eighths are not zero; 9: the dump |
+| R | bytes that came out of the decompressor: {raw_bytes:#x} of generated data, {line_bytes:#x} of the dump's lines |
+| P | bytes that went from the compressor into the decompressor; R / P is the ratio |
+| T | cycles from the first beat in to the last one out; R / {beat_bytes:#x} / T are raw beats per cycle |"""
 
 _CORES_MEANING = """\
-R, P and the cycles are counted by the hardware while the data pass, and divided there. A line that ends with `FAIL`
-means that a byte, the end of the data or the decompressor's error code was wrong, or that nothing came back in time."""
+R, P and T are counted by the hardware while the data pass. A line that ends with `FAIL` means that a byte, the end of
+the data or the decompressor's error code was wrong, or that nothing came back in time."""
 
 _ENGINE_DO = """\
 The image has a whole engine between memories of block RAM. A sequencer plays its driver:
@@ -91,23 +92,18 @@ _ENGINE_FACTS = """\
 | blocks | {block_bytes} bytes |
 | memories | answer after {latency} cycles, with pauses |"""
 
-_ENGINE_LINES = """\
-C density D/8 raw R packed P ratio Q offload O prefetch F cycles PASS
-C dump raw R packed P ratio Q offload O prefetch F cycles PASS
-C flipped byte B status S PASS"""
+_ENGINE_LINES = "C item=D raw=R packed=P offload=O prefetch=F status=S PASS"
 
 _ENGINE_PLACES = """\
 | C | coding: {codings} |
-| D | density of the generated data: eighths of the elements that are not zero, 0 to 8 |
-| R | bytes of the tensor: {raw_bytes} or less, so that last blocks are short; {line_bytes} of the dump's lines |
-| P | bytes of its block stream |
-| Q | R / P, rounded down |
-| O, F | cycles of the transfers, as their completions say |
-| B | byte of the stream of which a bit was flipped before the prefetch |
-| S | status of that prefetch: 48 to 54 is a malformed stream, 64 a wrong CRC |"""
+| D | 0 to 8: generated data, of whose elements as many eighths are not zero; 9: the dump; {flips} |
+| R | bytes of the tensor: {raw_bytes:#x} or less, so that last blocks are short; {line_bytes:#x} of the dump's lines |
+| P | bytes of its block stream; R / P is the ratio |
+| O, F | cycles of the transfers, as their completions say; F is 0 for a flipped bit |
+| S | status of the prefetch of a flipped bit: 30 to 36 is a malformed stream, 40 a wrong CRC; otherwise 0 |"""
 
 _ENGINE_MEANING = """\
-A line that ends with `FAIL in step N: V instead of W` means that this step of the sequencer's program found V where W
+A line that ends with `FAIL step=N seen=V wanted=W` means that this step of the sequencer's program found V where W
 was expected. A row has the number of its first step. *right*: done if the stream is undisturbed; *flipped*: done if a
 bit of it was flipped on purpose.
 
@@ -115,7 +111,7 @@ bit of it was flipped on purpose.
 |---|---|
 {steps}
 
-A step that waited in vain fails too. `0 instead of 0`: a register was not written or read."""
+A step that waited in vain fails too. `seen=0 wanted=0`: a register was not written or read."""
 
 _ECP5 = """\
 With Yosys, nextpnr-ecp5 and ecppack on PATH, `sh build.sh` makes `{name}.bit` and `{name}.svf`. With the packages
@@ -147,8 +143,11 @@ def _parts(config: SelftestConfig, line_bytes: int) -> dict[str, str]:
     """What the pages of the two tests do not have in common."""
     values: dict[str, object] = {**config.as_dict(), "line_bytes": line_bytes}
     if isinstance(config, EngineTestConfig):
-        values |= {"codings": ", ".join(config.codings), "steps": "\n".join(
-            f"| {number} | {text} |" for number, text in program_rows())}
+        values |= {
+            "codings": ", ".join(config.codings),
+            "steps": "\n".join(f"| {number:x} | {text} |" for number, text in program_rows(config)),
+            "flips": "; ".join(f"{item:x}: a flipped bit in the stream's byte {place:#x}"
+                               for item, place in enumerate(PLACES, FLIPPED))}
         parts = {"what": "a cDMA engine", "does": _ENGINE_DO, "facts": _ENGINE_FACTS, "lines": _ENGINE_LINES,
                  "places": _ENGINE_PLACES, "meaning": _ENGINE_MEANING,
                  "choices": "0: all tests; 1 to 8: that density; 9: the dump; 10 and above: flipped bits"}

@@ -19,8 +19,7 @@ WHOLE = {
     "cdma.hdl.engine.engine.Engine", "cdma.hdl.generate.axis.AxiStreamCore",
     "cdma.hdl.generate.axis_blocks.AxiStreamBlockCompressor",
     "cdma.hdl.generate.axis_blocks.AxiStreamBlockDecompressor", "cdma.hdl.selftest.engine_trial.EngineTrial",
-    "cdma.hdl.selftest.selftest.Selftest", "cdma.hdl.selftest.suites.CoresSuite",
-    "cdma.hdl.selftest.suites.EngineSuite",
+    "cdma.hdl.selftest.selftest.Selftest",
 }
 """Whole designs: the benches of tests/verif drive their Verilog."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -27,15 +26,6 @@ def _found_layout() -> data.StructLayout:
     return data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
 
 
-@dataclass(frozen=True)
-class _Input:
-    """The beat in stage 0: bytes present, whether it opens its line, and whether it opens its packet."""
-
-    present: Signal
-    opens: Signal
-    fresh: Signal
-
-
 class _Stages:
     """The stages of a build for a beat, a set of element sizes and ``small`` or ``fast``, and the registers that every
     stage has.
@@ -43,7 +33,8 @@ class _Stages:
     ``counted``, ``routed``, ``gathered``, ``waits`` and ``final`` are numbers of stages: stage ``counted`` holds the
     counts, ``routed`` the swap bits, ``gathered`` the bytes on their lanes; in ``waits`` the first beat of a line
     waits for its tag; ``final`` is the last stage. With ``many`` units, counts and the tag are registered separately,
-    which adds a stage.
+    which adds a stage. Of the beat in stage 0 there are the bytes that are ``present``, and whether it ``opens`` its
+    line, and is the first of its packet (``fresh``).
     """
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], pipeline: str) -> None:
@@ -58,6 +49,8 @@ class _Stages:
         self.free = [Signal(name=f"free_{k}") for k in stages]
         self.body = [Signal(8 * beat_bytes, name=f"body_{k}", reset_less=True) for k in stages]
         self.mark: list[Any] = [Signal(marks, name=f"mark_{k}", reset_less=True) for k in stages]
+        self.present = Signal(beat_bytes, name="present", reset_less=True)
+        self.opens, self.fresh = (Signal(name=name, reset_less=True) for name in ("opens", "fresh"))
         self.tags = [Signal(self.units, name=f"tags_{k}", reset_less=True) for k in stages]
 
 
@@ -141,8 +134,8 @@ class Compressor(wiring.Component):
         m.d.comb += self.error.eq(packer.error)
 
         ready = Signal()
-        beat = self._input(m, p, ready)
-        found, mask = self._scanned(m, p, scan, beat)
+        self._input(m, p, ready)
+        found, mask = self._scanned(m, p, scan)
         m.d.comb += ranks.mask.eq(mask)
         swap, spot = self._routed(m, p, steer, ranks, found)
         self._gathered(m, p, gather, swap, spot)
@@ -154,21 +147,19 @@ class Compressor(wiring.Component):
         m.d.sync += ready.eq(~fills | (packer.room_next >= Mux(p.free[p.final], coming.rows, rows)))
         return m
 
-    def _input(self, m: Module, p: _Stages, ready: Value) -> _Input:
+    def _input(self, m: Module, p: _Stages, ready: Value) -> None:
         """Stage 0: registers the beat and its place in the line."""
-        beat = _Input(Signal(self._beat_bytes, name="present", reset_less=True), Signal(name="opens", reset_less=True),
-                      Signal(name="fresh", reset_less=True))
         index = Signal(exact_log2(p.beats))
         between = Signal(init=1)
         m.d.comb += self.i.ready.eq(ready)
         with m.If(ready):
             m.d.sync += [
                 p.body[0].eq(self.i.payload.data),
-                beat.present.eq(self.i.payload.keep),
+                p.present.eq(self.i.payload.keep),
                 p.mark[0].last.eq(self.i.payload.last),
                 p.mark[0].closes.eq(self.i.payload.last | (index == p.beats - 1)),
-                beat.opens.eq(index == 0),
-                beat.fresh.eq(between),
+                p.opens.eq(index == 0),
+                p.fresh.eq(between),
             ]
             with m.If(between):
                 m.d.sync += p.mark[0].element.eq(one_hot_element(self.i.payload.element, self._sizes))
@@ -177,13 +168,12 @@ class Compressor(wiring.Component):
                     index.eq(Mux(self.i.payload.last, 0, index + 1)),
                     between.eq(self.i.payload.last),
                 ]
-        return beat
 
-    def _scanned(self, m: Module, p: _Stages, scan: Scan, beat: _Input) -> tuple[Any, Signal]:
+    def _scanned(self, m: Module, p: _Stages, scan: Scan) -> tuple[Any, Signal]:
         """Stage 1: registers the mask of non-zero units and the slice of the tag."""
         m.d.comb += [
             scan.data.eq(p.body[0]),
-            scan.present.eq(beat.present | (~p.mark[0].last).replicate(self._beat_bytes)),
+            scan.present.eq(p.present | (~p.mark[0].last).replicate(self._beat_bytes)),
             scan.element.eq(p.mark[0].element),
             p.tags[0].eq(scan.slice),
         ]
@@ -192,8 +182,8 @@ class Compressor(wiring.Component):
         with m.If(p.free[1]):
             m.d.sync += [
                 mask.eq(scan.mask),
-                found.tagged.eq(beat.opens & scan.some),
-                found.none.eq(beat.fresh & ~scan.some),
+                found.tagged.eq(p.opens & scan.some),
+                found.none.eq(p.fresh & ~scan.some),
                 found.ragged.eq(scan.ragged),
             ]
         return found, mask

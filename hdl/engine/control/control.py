@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -135,8 +135,13 @@ class Control(wiring.Component):
             fetcher.pushed.eq(store.pushed),
         ]
 
-        records = WriteBackRings(config) if config.write_back else None
         resetting = Signal()
+        idle: Value = fetcher.idle
+        isolated: dict[str, Value] = {"link_read": fetcher.isolated}    # ports of control's own
+        records = None
+        if config.write_back:
+            records = WriteBackRings(config)
+            idle, isolated["link_write"] = idle & records.idle, records.isolated
         channels, rings = [], []
         refusals: list[Value] = []      # by direction, in the order of the fields of REFUSED
         pushes: list[Value] = []
@@ -196,14 +201,13 @@ class Control(wiring.Component):
         for channel in channels:
             m.d.comb += channel.unread.eq(fetcher.failed & store.from_ring)
         self._interrupt(m, bank, channels, fetcher, records)
-        self._time_limit(m, bank, fetcher, records)
+        self._time_limit(m, bank, fetcher, isolated)
         if config.attribute_registers:
             self._attributes(m, bank, locked)
         if config.buffer_parity:
             self._buffers(m, bank)
 
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
-        idle = fetcher.idle if records is None else fetcher.idle & records.idle
         m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & idle
                                        & ~Cat(each.busy for each in channels).any())
         with m.If(self.soft_reset):
@@ -318,7 +322,7 @@ class Control(wiring.Component):
             chosen, register = self.attributes[port], self._written(m, bank, name.upper(), locked)
             m.d.comb += [chosen[name].eq(register[name]) for name, _ in chosen.shape()]
 
-    def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher, records: WriteBackRings | None) -> None:
+    def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher, isolated: dict[str, Value]) -> None:
         """The register TIME_LIMIT, the ticks made from it, and the status bits of isolated ports."""
         limit = self._written(m, bank, "TIME_LIMIT", _NEVER)
         m.submodules.metronome = metronome = Metronome(len(dict(limit.shape())))
@@ -330,10 +334,7 @@ class Control(wiring.Component):
             self.tick.eq(metronome.tick), self.restart.eq(metronome.restart),
             fetcher.silent.eq(self.silent),
         ]
-        others: dict[str, ValueLike] = {"link_read": fetcher.isolated}
-        if records is not None:
-            others["link_write"] = records.isolated
-        m.d.comb += [bank.values.status[f"{port}_isolated"].eq(self.isolated[port] | others.get(port, 0))
+        m.d.comb += [bank.values.status[f"{port}_isolated"].eq(self.isolated[port] | isolated.get(port, 0))
                      for port in PORTS]
 
     def _interrupt(self, m: Module, bank: Bank, channels: list[Channel], fetcher: Fetcher,

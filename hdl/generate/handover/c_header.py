@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cdma.hdl.codec.coding import CODINGS, ELEMENT_BITS, RAW_CODING
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.descriptor import RECORD_BYTES, Operation
-from cdma.hdl.engine.control.register import Field, Register
+from cdma.hdl.engine.control.register import Register
 from cdma.hdl.engine.control.table import MAGIC, VERSION, pages, with_options
 from cdma.hdl.engine.transfer.buffers import LaneMemory
 from cdma.hdl.generate.handover.statuses import MEANINGS
@@ -97,13 +97,8 @@ def _register(prefix: str, register: Register) -> Iterator[str]:
     yield _define(name, f"0x{register.offset:02x}u", register.access.value)
     for field in register.fields:
         if field.name != "VALUE":
-            yield from _field(name, field)
-
-
-def _field(register: str, field: Field) -> Iterator[str]:
-    name = f"{register}_{field.name}"
-    yield _define(f"{name}_SHIFT", f"{field.lsb}u")
-    yield _define(f"{name}_MASK", f"0x{field.mask:08x}u")
+            yield _define(f"{name}_{field.name}_SHIFT", f"{field.lsb}u")
+            yield _define(f"{name}_{field.name}_MASK", f"0x{field.mask:08x}u")
 
 
 def _define(name: str, value: str, about: str = "") -> str:

@@ -15,8 +15,6 @@ _SOFTWARE = {
     Access.RO: "sw = r;", Access.RW: "sw = rw;", Access.WO: "sw = w;",
     Access.W1C: "sw = rw; onwrite = woclr; hwset;", Access.W1S: "sw = rw; onwrite = woset; hwclr;",
 }
-_HARDWARE = {Access.RO: "hw = w;", Access.RW: "hw = r;", Access.WO: "hw = r;", Access.W1C: "hw = r;",
-             Access.W1S: "hw = r;"}
 
 
 def systemrdl(config: EngineConfig) -> str:
@@ -71,7 +69,8 @@ def _register(register: Register) -> Iterator[str]:
 
 
 def _field(field: Field, home: Home) -> Iterator[str]:
-    hardware = "hw = na;" if home is Home.CONSTANT and field.access is Access.RO else _HARDWARE[field.access]
+    driven = "hw = na;" if home is Home.CONSTANT else "hw = w;"
+    hardware = driven if field.access is Access.RO else "hw = r;"
     encode = f" encode = {field.enum.__name__.lower()};" if field.enum else ""
     # A pulse has one bit; more bits of a register that starts something are read with it.
     pulse = " singlepulse;" if field.access is Access.WO and field.width == 1 else ""

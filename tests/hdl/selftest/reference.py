@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-
-LINE = re.compile(r"(?P<bits>8|16|32) bit (?:density (?P<density>\d)/8|dump) raw (?P<raw>\d+) packed (?P<packed>\d+) "
-                  r"ratio (?P<ratio>\d+\.\d{3}) raw beats/cycle (?P<rate>\d+\.\d{3}) (?P<verdict>PASS|FAIL)\Z")
-"""A line of a test."""
 
 
 def generated(beat_bytes: int, element_bytes: int, eighths: int, raw_bytes: int, *, floats: bool = False) -> bytes:
@@ -35,59 +31,20 @@ def generated(beat_bytes: int, element_bytes: int, eighths: int, raw_bytes: int,
     return bytes(packet)
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of a test, taken apart."""
+class Line(NamedTuple):
+    """A line of the UART, taken apart; the group is empty for the last one of a run."""
 
-    bits: int
-    density: int | None
-    raw: int
-    packed: int
-    ratio: int
-    rate: int
+    group: str
+    numbers: dict[str, int]
     passed: bool
 
     @classmethod
     def of(cls, text: str) -> Line:
-        """From its text; ratio and rate in thousandths."""
-        found = LINE.match(text)
-        assert found, text
-        return cls(int(found["bits"]), None if found["density"] is None else int(found["density"]), int(found["raw"]),
-                   int(found["packed"]), int(found["ratio"].replace(".", "")), int(found["rate"].replace(".", "")),
-                   found["verdict"] == "PASS")
-
-
-ENGINE_LINE = re.compile(
-    r"(?P<coding>zvc8|zvc16|zvc32|bfloat16|float32) (?:(?:density (?P<density>\d)/8|dump) raw (?P<raw>\d+) packed "
-    r"(?P<packed>\d+) ratio (?P<ratio>\d+\.\d{3}) offload (?P<offload>\d+) prefetch (?P<prefetch>\d+) cycles"
-    r"|flipped byte (?P<place>\d+) status (?P<status>\d+)) "
-    r"(?P<verdict>PASS|FAIL in step (?P<step>\d+): \d+ instead of \d+)\Z")
-"""A line of a test of an engine."""
-
-
-@dataclass(frozen=True)
-class EngineLine:
-    """A line of a test of an engine, taken apart; the ratio in thousandths, None for what is not in it."""
-
-    coding: str
-    density: int | None
-    raw: int | None
-    packed: int | None
-    ratio: int | None
-    offload: int | None
-    prefetch: int | None
-    place: int | None
-    status: int | None
-    step: int | None
-
-    @classmethod
-    def of(cls, text: str) -> EngineLine:
         """From its text."""
-        found = ENGINE_LINE.match(text)
+        found = re.fullmatch(r"(?:(\w+) )?((?:\w+=[0-9a-f]+ )+)(PASS|FAIL)((?: \w+=[0-9a-f]+)*)", text)
         assert found, text
-        numbers = (None if found[name] is None else int(found[name].replace(".", "")) for name in (
-            "density", "raw", "packed", "ratio", "offload", "prefetch", "place", "status", "step"))
-        return cls(found["coding"], *numbers)
+        pairs = (part.split("=") for part in (found[2] + found[4]).split())
+        return cls(found[1] or "", {name: int(digits, 16) for name, digits in pairs}, found[3] == "PASS")
 
 
 def sparse(rng: np.random.Generator, size: int) -> bytes:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.selftest.axi_memory import PAUSE_BITS, AxiMemory
-from cdma.hdl.selftest.delay import Delay
+from cdma.hdl.selftest.axi_memory import PAUSE_BITS, AxiMemory, Delay
 from tests.hdl.bench import Bench, clocked
 
 _BASE, _SIZE, _BEAT = 0x4000, 8192, 16

@@ -1,4 +1,4 @@
-"""Noise, divider, decimal digits, UART and printer by themselves."""
+"""Noise, UART and printer by themselves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdma.hdl.selftest.decimal import Decimal
-from cdma.hdl.selftest.divider import Divider
-from cdma.hdl.selftest.noise import Noise
-from cdma.hdl.selftest.printer import Printer
-from cdma.hdl.selftest.text import Number
-from cdma.hdl.selftest.uart import UartTransmitter
+from cdma.hdl.selftest.source import Noise
+from cdma.hdl.selftest.uart import Printer, UartTransmitter
 from tests.hdl.bench import clocked, pulse
 
 
@@ -37,44 +33,6 @@ def test_noise_steps_and_restarts() -> None:
         assert ctx.get(noise.bits) & 0xFFFFFFFF == first
 
     clocked(noise, process)
-
-
-@settings(max_examples=20)
-@given(st.lists(st.tuples(st.integers(0, 2**12 - 1), st.integers(0, 2**12 - 1) | st.integers(0, 9)),
-                min_size=1, max_size=20))
-def test_divider_divides(pairs: list[tuple[int, int]]) -> None:
-    divider = Divider(12)
-
-    async def process(ctx: Any) -> None:
-        for dividend, divisor in pairs:
-            ctx.set(divider.dividend, dividend)
-            ctx.set(divider.divisor, divisor)
-            await pulse(ctx, divider.start)
-            ctx.set(divider.dividend, 0)
-            ctx.set(divider.divisor, 1)
-            for _ in range(12):
-                assert not ctx.get(divider.done)
-                await ctx.tick()
-            assert ctx.get(divider.done)
-            assert ctx.get(divider.quotient) == (dividend // divisor if divisor else 0)
-
-    clocked(divider, process)
-
-
-@settings(max_examples=20)
-@given(st.lists(st.integers(0, 2**14 - 1), min_size=1, max_size=20))
-def test_decimal_has_the_digits(numbers: list[int]) -> None:
-    decimal = Decimal(14)
-
-    async def process(ctx: Any) -> None:
-        for number in numbers:
-            ctx.set(decimal.number, number)
-            await pulse(ctx, decimal.start)
-            await ctx.tick().until(decimal.done)
-            digits = "".join(str(ctx.get(decimal.digits[k])) for k in reversed(range(5)))
-            assert digits == f"{number:05}"
-
-    clocked(decimal, process)
 
 
 @pytest.mark.parametrize("divisor", [1, 3])
@@ -111,18 +69,17 @@ def test_uart_sends_frames(divisor: int) -> None:
 
 
 @settings(max_examples=10)
-@given(st.integers(0, 2**17 - 1), st.integers(1, 2**17 - 1), st.integers(0, 2**17 - 1), st.randoms())
-def test_printer_fills_numbers_in(first: int, second: int, third: int, random: Any) -> None:
-    printer = Printer([["nothing\r\n"], ["a ", Number(0), " b ", Number(2, True), "!"], [Number(1)]], 3, 17)
-    # The middle one is a true quotient.
-    quotients = [(first, 1), (third, second), (third, 1)]
-    expected = [f"a {first} b {third // 1000}.{third % 1000:03}!", str(third // second), "nothing\r\n"]
+@given(st.lists(st.integers(0, 2**32 - 1) | st.integers(0, 16) | st.integers(0, 7).map(lambda k: 10 << 4 * k),
+                min_size=3, max_size=3), st.randoms())
+def test_printer_fills_numbers_in(numbers: list[int], random: Any) -> None:
+    printer = Printer([["nothing\r\n"], ["a=", 0, " b=", 2, "!"], [1]], 3)
+    first, second, third = numbers
+    expected = {1: f"a={first:x} b={third:x}!", 2: f"{second:x}", 0: "nothing\r\n"}
 
     async def process(ctx: Any) -> None:
-        for k, (dividend, divisor) in enumerate(quotients):
-            ctx.set(printer.dividends[k], dividend)
-            ctx.set(printer.divisors[k], divisor)
-        for message, wanted in zip((1, 2, 0), expected, strict=True):
+        for k, number in enumerate(numbers):
+            ctx.set(printer.numbers[k], number)
+        for message, wanted in expected.items():
             ctx.set(printer.message, message)
             await pulse(ctx, printer.start)
             text = ""

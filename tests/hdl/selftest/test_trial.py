@@ -77,55 +77,32 @@ def test_exponents_of_generated_floats_are_close(kind: type, size: int, first: i
 _CONFIG = CoresTestConfig(raw_bytes=1024, element_bits=(8, 32))
 
 
-async def _run(ctx: Any, trial: Trial, item: int, element: int, fault: int = 0) -> bool:
+async def _run(ctx: Any, trial: Trial, item: int, group: int, fault: int = 0) -> bool:
     ctx.set(trial.item, item)
-    ctx.set(trial.element, element)
+    ctx.set(trial.group, group)
     ctx.set(trial.fault, fault)
     await pulse(ctx, trial.start)
     await ctx.tick().until(trial.done)
     return bool(ctx.get(trial.passed))
 
 
-def test_trials_pass_and_count_as_golden_does() -> None:
-    trial = Trial(_CONFIG, _LINES)
+@pytest.mark.parametrize(("beat_bytes", "bits", "pipeline"), [
+    (16, (8, 32), "fast"), (32, (16,), "small"), (64, (16,), "fast")])
+def test_trials_pass_and_count_as_golden_does_and_find_a_wrong_bit(
+        beat_bytes: int, bits: tuple[int, ...], pipeline: str) -> None:
+    trial = Trial(CoresTestConfig(raw_bytes=1024, beat_bytes=beat_bytes, pipeline=pipeline, element_bits=bits), _LINES)
 
     async def process(ctx: Any) -> None:
-        for element in (1, 4):
-            for item in (0, 3, 8, DUMP):
-                raw = _LINES if item == DUMP else generated(16, element, item, 1024)
-                packed = zvc.compress(raw, element).size
-                assert await _run(ctx, trial, item, element)
+        for group, size in enumerate(bits):
+            for item in (0, 1, 4, 8, DUMP):
+                raw = _LINES if item == DUMP else generated(beat_bytes, size // 8, item, 1024)
+                packed = zvc.compress(raw, size // 8).size
+                assert not await _run(ctx, trial, item, group, fault=1), (size, item)
+                assert await _run(ctx, trial, item, group), (size, item)
                 assert (ctx.get(trial.raw), ctx.get(trial.packed)) == (len(raw), packed)
                 # The wider side's beats, the way through both cores, and the wait for a first packed beat.
-                fewest = max(len(raw), packed) / 16
+                fewest = max(len(raw), packed) / beat_bytes
                 assert fewest <= ctx.get(trial.cycles) <= fewest + 60 + len(raw) / packed
-
-    clocked(trial, process)
-
-
-@pytest.mark.parametrize(("beat_bytes", "pipeline"), [(32, "small"), (64, "fast")])
-def test_wide_beats_pass_and_a_wrong_bit_fails(beat_bytes: int, pipeline: str) -> None:
-    config = CoresTestConfig(raw_bytes=1024, beat_bytes=beat_bytes, pipeline=pipeline, element_bits=(16,))
-    trial = Trial(config, _LINES)
-
-    async def process(ctx: Any) -> None:
-        for item in (4, DUMP):
-            raw = _LINES if item == DUMP else generated(beat_bytes, 2, item, 1024)
-            assert await _run(ctx, trial, item, 2)
-            assert (ctx.get(trial.raw), ctx.get(trial.packed)) == (len(raw), zvc.compress(raw, 2).size)
-            assert not await _run(ctx, trial, item, 2, fault=1)
-
-    clocked(trial, process)
-
-
-def test_a_wrong_bit_fails_and_the_next_trial_passes() -> None:
-    trial = Trial(_CONFIG, _LINES)
-
-    async def process(ctx: Any) -> None:
-        for element in (1, 4):
-            for item in (0, 1, 4, 8, DUMP):
-                assert not await _run(ctx, trial, item, element, fault=1), (element, item)
-                assert await _run(ctx, trial, item, element), (element, item)
 
     clocked(trial, process)
 
@@ -181,6 +158,6 @@ def test_a_broken_core_fails(fault: str, monkeypatch: pytest.MonkeyPatch) -> Non
     async def process(ctx: Any) -> None:
         # The cores are reset behind a failure: the second trial ends just as the first.
         for _ in range(2):
-            assert await _run(ctx, trial, 4, 4) == (fault == "")
+            assert await _run(ctx, trial, 4, 1) == (fault == "")
 
     clocked(trial, process)

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from cdma.hdl.generate.backend import verilog_text
 from cdma.hdl.selftest.config import CoresTestConfig
-from cdma.hdl.selftest.verilog import selftest_verilog
+from cdma.hdl.selftest.selftest import Selftest
 from tests.lint import lint
 
 
 def _text(bits: tuple[int, ...]) -> str:
-    return selftest_verilog(CoresTestConfig(element_bits=bits, raw_bytes=1024), bytes(range(128)), 25_000_000)
+    config = CoresTestConfig(element_bits=bits, raw_bytes=1024)
+    return verilog_text(Selftest(config, bytes(range(128)), 25_000_000), config.name)
 
 
 @pytest.mark.parametrize("bits", [(32,), (8, 16, 32)])

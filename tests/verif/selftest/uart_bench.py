@@ -32,7 +32,7 @@ class _Receiver:
 
     def runs(self) -> int:
         """How many runs have printed their result."""
-        return sum(line.startswith("run ") for line in self.text.split("\r\n")[:-1])
+        return sum(line.startswith("run=") for line in self.text.split("\r\n")[:-1])
 
     async def printed(self, runs: int) -> None:
         """Return when so many runs have printed their result."""
