@@ -36,7 +36,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Generated cores whose first data bit is inverted."""
     def faulty(config: CoreConfig) -> Verilog:
         made = emit(config)
-        right, wrong = "assign m_axis_tdata = o__payload[127:0];", "assign m_axis_tdata = o__payload[127:0] ^ 128'd1;"
+        right, wrong = "assign m_axis_tdata = o__payload[255:0];", "assign m_axis_tdata = o__payload[255:0] ^ 128'd1;"
         assert right in made.text
         return replace(made, text=made.text.replace(right, wrong))
 
