@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from cdma.workload.dumps.reading import Strange, reading
 from cdma.workload.dumps.types import element_type
 
 __all__ = ["npz_names", "raw_array", "read_npy", "read_npz", "read_raw"]
+
+# NumPy parses headers as Python, and parsers of two threads disturb each other in CPython 3.11 (its issue 106905).
+_PARSER = Lock()
 
 
 def read_npy(path: Path) -> np.ndarray:
@@ -27,7 +31,8 @@ def read_npy(path: Path) -> np.ndarray:
         if start != b"\x93NUMPY":
             raise ValueError("it does not begin as such a file does" if start else "it is empty")
         file.seek(0)
-        return np.lib.format.read_array(file, allow_pickle=False)
+        with _PARSER:
+            return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def npz_names(path: Path) -> dict[str, Strange | None]:
@@ -44,7 +49,7 @@ def npz_names(path: Path) -> dict[str, Strange | None]:
 
 def read_npz(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     """Arrays of a .npz file; errors as for :func:`npz_names`."""
-    with reading(path, ".npz"), _archive(path) as dump:
+    with reading(path, ".npz"), _archive(path) as dump, _PARSER:
         return {name: dump[name] for name in names}
 
 
