@@ -1,120 +1,163 @@
-"""A reader and a writer at one port, as the engine has them: transfers, faults, and what follows a fault."""
+"""Readers and writers of ours at a memory: requests of all kinds, with every byte compared."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Elaboratable, Module, Signal
 
+from cdma.hdl.engine.axi.pages import Entry
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.writer import AxiWriter
-from tests.hdl.engine.axi.traffic import beats_of
-from tests.hdl.ports import Source
+from tests.hdl.bench import Process, clocked
+from tests.hdl.engine.axi.memory import SIZE, Memory
+from tests.hdl.engine.axi.traffic import Pace, beats_of, give, take_packet
 
-__all__ = ["Done", "Masters"]
-
-_LENGTH_BITS = 16
-
-
-@dataclass
-class Done:
-    """A read and a write that ran together: the bytes that were read, or None after a fault; whether the write failed;
-    the responses of the faults; and the cycles."""
-
-    read: bytes | None
-    written: bool
-    responses: set[int]
-    cycles: int
+__all__ = ["Span", "Traffic", "never_waits", "play", "rate", "spans"]
 
 
-class Masters(Elaboratable):
-    """Both masters in front of a design with the port ``i``.
+class Span(NamedTuple):
+    """A request: bytes from an address on, or in pages of ``4 KiB << size``."""
+
+    address: int
+    bytes: int
+    pages: tuple[int, ...] = ()
+    size: int = 0
+
+    def places(self) -> list[int]:
+        """Where each byte is in memory."""
+        page_bytes = 4096 << self.size
+        return [(self.pages[k // page_bytes] + k % page_bytes if self.pages else self.address + k) % SIZE
+                for k in range(self.bytes)]
+
+
+def spans(rng: random.Random, beat_bytes: int, count: int) -> list[Span]:
+    """Requests, many of them around the edges of pages and beats."""
+    found = []
+    for _ in range(count):
+        address = rng.choice([0, 4096 - beat_bytes, 4096 - 2 * beat_bytes, rng.randrange(0, 8192, beat_bytes)])
+        to_page = 4096 - address % 4096
+        size = rng.choice([1, beat_bytes - 1, beat_bytes, beat_bytes + 1, to_page, to_page + 1, to_page + 4096,
+                           rng.randint(1, 600), rng.randint(1, 5000)])
+        found.append(Span(address + 4096 * rng.randrange(4), size))
+    return found
+
+
+class Traffic:
+    """Requests to one master, one behind the other. What a writer is given goes into the memory's ``image`` at once.
 
     Parameters
     ----------
-    dut
-        The design.
-    rng
-        Source of every pause.
-    beat_bytes, outstanding, most_beats
-        Of the masters.
-    whole
-        Whether addresses of writes wait for their data.
+    pauses, stretch
+        Of the requests, and of the beats: as :class:`Pace` has them.
     """
 
-    def __init__(self, dut: Any, rng: random.Random, *, beat_bytes: int, outstanding: int, most_beats: int,
-                 whole: bool = False):
-        self.dut, self._rng, self._beat_bytes = dut, rng, beat_bytes
-        self.reader = AxiReader(32, beat_bytes, _LENGTH_BITS, outstanding, most_beats)
-        self.writer = AxiWriter(32, beat_bytes, _LENGTH_BITS, outstanding, most_beats, most_beats * whole)
-        self.clear = Signal()
+    def __init__(self, master: AxiReader | AxiWriter, memory: Memory, asked: Sequence[Span], rng: random.Random,
+                 pauses: float = 0.0, stretch: int = 1):
+        self.master, self._memory, self._asked, self._rng = master, memory, asked, rng
+        self._pauses, self._stretch = pauses, stretch
+        self.done = False
+        self._beats: list[dict[str, int]] = []
+        if isinstance(master, AxiWriter):
+            for each in asked:
+                data = rng.randbytes(-(-each.bytes // memory.beat_bytes) * memory.beat_bytes)
+                self._beats += beats_of(data, memory.beat_bytes)
+                for place, byte in zip(each.places(), data, strict=False):
+                    memory.image[place] = byte
 
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.dut = self.dut
-        for name, master in (("reader", self.reader), ("writer", self.writer)):
-            m.submodules[name] = ResetInserter(self.clear)(master)
-            for each, member in master.axi.signature.members.items():
-                outside, inside = getattr(self.dut.i, each), getattr(master.axi, each)
-                m.d.comb += outside.eq(inside) if member.flow is Out else inside.eq(outside)
-        return m
+    @property
+    def processes(self) -> list[Process]:
+        """What is to run."""
+        return [self.ask, self.move, *([self._give_pages] if hasattr(self.master, "pages") else [])]
 
-    async def run(self, ctx: Any, read: tuple[int, int], write: tuple[int, bytes], busy: float = 1.0,
-                  stop: int | None = None) -> Done:
-        """Reads and writes, address and bytes each, at the same time, until both are done or have failed; then stops
-        the masters, waits until they are idle, and clears them.
+    async def ask(self, ctx: Any) -> None:
+        """Makes the requests."""
+        for each in self._asked:
+            if hasattr(self.master, "pages"):
+                ctx.set(self.master.pages.paging, {"listed": bool(each.pages), "size": each.size, "final": 1})
+            request = {"address": 0 if each.pages else each.address, "bytes": each.bytes}
+            await give(ctx, self.master.i, [request], Pace(self._rng, self._pauses))
 
-        Parameters
-        ----------
-        busy
-            Share of the cycles without a pause, at all streams.
-        stop
-            Cycles after which both are stopped.
-        """
-        reader, writer, rng = self.reader, self.writer, self._rng
-        data = write[1] + bytes(-len(write[1]) % self._beat_bytes)
-        sources = [Source(reader.i, [{"address": read[0], "bytes": read[1]}], rng, busy),
-                   Source(writer.i, [{"address": write[0], "bytes": len(write[1])}], rng, busy),
-                   Source(writer.data, beats_of(data, self._beat_bytes), rng, busy)]
-        found, cycles, ended = b"", 0, False
-        faults: dict[str, int] = {}
-        stopped = False
-        while not stopped:
-            for source in sources:
-                source.offer(ctx)
-            ctx.set(reader.o.ready, rng.random() < busy)
-            for source in sources:
-                source.settle(ctx)
-            if ctx.get(reader.o.valid) and ctx.get(reader.o.ready):
-                beat = ctx.get(reader.o.payload)
-                found += beat.data.to_bytes(self._beat_bytes, "little")[:beat.keep.bit_count()]
-                ended = ended or bool(beat.last)
-            for name, master in (("read", reader), ("write", writer)):
-                if ctx.get(master.fault.valid):
-                    faults[name] = ctx.get(master.fault.resp)
-            written = not sources[1].left and not sources[2].left and ctx.get(writer.idle)
-            stopped = bool((ended or "read" in faults) and (written or "write" in faults)) or cycles == stop
+    async def move(self, ctx: Any) -> None:
+        """Gives the beats, or takes and compares them."""
+        pace = Pace(self._rng, self._pauses, self._stretch)
+        if isinstance(self.master, AxiReader):
+            for each in self._asked:
+                hope = bytes(self._memory.content[place] for place in each.places())
+                assert await take_packet(ctx, self.master.o, pace) == hope
+        else:
+            await give(ctx, self.master.data, self._beats, pace)
+            await ctx.tick().until(self.master.idle)
+        assert not ctx.get(self.master.fault.valid)
+        self.done = True
+
+    async def _give_pages(self, ctx: Any) -> None:
+        """Gives the entries of the page lists, and expects ``done`` once for each list."""
+        pages = self.master.pages
+        for each in self._asked:
+            for address in each.pages:
+                await ctx.tick().repeat(self._rng.choice([1, 1, 40]) if self._pauses else 1)
+                ctx.set(pages.entries.payload, {"page": address >> 12, "state": Entry.GOOD})
+                ctx.set(pages.entries.valid, 1)
+                taken = False
+                while not taken:
+                    _, _, taken, done = await ctx.tick().sample(pages.entries.ready, pages.done)
+                    assert not done, "a stream ended that has pages left"
+                ctx.set(pages.entries.valid, 0)
+            if each.pages:
+                await ctx.tick().until(pages.done)
+
+
+def play(design: Elaboratable, memory: Memory, traffic: Sequence[Traffic], *more: Process, most: int = SIZE,
+         then: Process | None = None) -> None:
+    """Runs masters until all have done what they are to do, and checks the memory; ``then`` goes on from there."""
+    async def end(ctx: Any) -> None:
+        while not all(each.done for each in traffic):
             await ctx.tick()
-            cycles += 1
-        for source in sources:
-            ctx.set(source.port.valid, 0)
-        await self._end(ctx)
-        good = ended and "read" not in faults
-        return Done(found if good else None, bool(written) and "write" not in faults, set(faults.values()), cycles)
+        assert all(ctx.get(each.master.idle) for each in traffic)
+        memory.check(most)
+        if then is not None:
+            await then(ctx)
 
-    async def _end(self, ctx: Any) -> None:
-        """As the supervisor of a path ends a transfer."""
-        units = self.reader, self.writer
-        for unit in units:
-            ctx.set(unit.stop, 1)
-        await ctx.tick()
-        while not all(ctx.get(unit.idle) for unit in units):
-            await ctx.tick()
-        ctx.set(self.clear, 1)
-        await ctx.tick()
-        ctx.set(self.clear, 0)
-        for unit in units:
-            ctx.set(unit.stop, 0)
+    clocked(design, end, *memory.processes, *(process for each in traffic for process in each.processes), *more)
+
+
+async def rate(ctx: Any, end: Signal, other: Signal, beats: int) -> float:
+    """Beats of a stream per cycle, from the first one to the last: the test's end always goes, and the other is
+    watched."""
+    ctx.set(end, 1)
+    await ctx.tick().until(other)
+    cycles = seen = 1
+    while seen < beats:
+        cycles += 1
+        _, _, moves = await ctx.tick().sample(other)
+        seen += moves
+    return beats / cycles
+
+
+def never_waits(axi: Any, domain: str = "sync") -> Any:
+    """Watches that the data of a burst are there from its address on: a cycle later, and in every cycle up to the last
+    beat; a reset of the domain ends them all."""
+
+    async def watch(ctx: Any) -> None:
+        inside = False
+        open_ = late = 0        # bursts whose address was shown and whose last beat was not taken; since when
+        before = False
+        while True:
+            _, reset, asks, ready, beat, moves, last = await ctx.tick(domain).sample(
+                axi.awvalid, axi.awready, axi.wvalid, axi.wready, axi.wlast)
+            if reset:
+                inside = before = False
+                open_ = late = 0
+                continue
+            late = late + 1 if open_ and not beat else 0
+            assert late <= 1, "an address was given, and its data wait"
+            assert not (late and inside), "data wait inside a burst"
+            open_ += bool(asks) and not before
+            before = bool(asks) and not ready
+            inside = bool(beat) and not (moves and last)
+            open_ -= bool(beat and moves and last)
+
+    return watch

@@ -8,12 +8,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdma.hdl.engine.axi.bursts import MOST_BEATS, burst_beats
+from tests.hdl.bench import Process
 from tests.hdl.engine.axi.traffic import Pace
 
 __all__ = ["SIZE", "Memory"]
 
 SIZE = 1 << 16
 """Bytes that the memory has; addresses wrap around."""
+
+
+@dataclass(eq=False)
+class _Burst:
+    """A burst that is read, and how many of its beats have gone."""
+
+    identifier: int
+    address: int
+    beats: int
+    due: int
+    gone: int = 0
 
 
 @dataclass
@@ -36,14 +48,21 @@ class Memory:
         Take written beats before their request.
     most_beats
         Beats of a burst that are allowed.
-    silent
-        Give no responses to writes.
     faulty
         Responses other than OKAY, by the address of a beat that is read, or of a burst that is written.
     content
         The bytes.
+    image
+        The bytes that are to be there when :meth:`check` is called; at first those that are.
     domain
         Clock domain of the port; its reset makes the memory forget all transactions.
+    changes
+        Share of the beats read behind which another burst goes on, though this one has not ended; None: bursts are
+        answered in order.
+    withheld
+        Identifiers that are not answered.
+    orders
+        The identifiers of the bursts in the order of their last beats.
     """
 
     axi: Any
@@ -54,13 +73,32 @@ class Memory:
     stretch: int = 1
     early: bool = False
     most_beats: int = MOST_BEATS
-    silent: bool = False
     faulty: dict[int, int] = field(default_factory=dict)
     content: bytearray = field(default_factory=lambda: bytearray(SIZE))
+    image: bytearray = field(init=False)
     domain: str = "sync"
+    changes: float | None = None
+    withheld: tuple[int, ...] = ()
+    orders: list[int] = field(default_factory=list)
+    mixed: int = 0
     bursts: list[tuple[int, int]] = field(default_factory=list)
     most_open: int = 0
     open: int = 0
+
+    def __post_init__(self) -> None:
+        self.image = bytearray(self.content)
+
+    @property
+    def processes(self) -> list[Process]:
+        """What serves the channels that the port has."""
+        return [serve for channel, serve in (("ar", self.read), ("aw", self.write))
+                if hasattr(self.axi, f"{channel}valid")]
+
+    def check(self, most: int = SIZE) -> None:
+        """Nothing is open, no more than so many bursts were at once, and all bytes are right."""
+        assert self.open == 0
+        assert self.most_open <= most
+        assert self.content == self.image
 
     def _pace(self) -> Pace:
         return Pace(self.rng, self.pauses, self.stretch)
@@ -85,27 +123,32 @@ class Memory:
 
     async def read(self, ctx: Any) -> None:
         """Serves the read channels, for ever."""
-        axi, now, beat = self.axi, 0, 0
-        queue: deque[tuple[int, int, int]] = deque()
+        axi, now = self.axi, 0
+        open_: list[_Burst] = []
+        shown: _Burst | None = None
+        last: _Burst | None = None
         waiting: tuple[int, int] | None = None
         pace = {channel: self._pace() for channel in ("ar", "r")}
         while True:
             ready = pace["ar"].go()
             ctx.set(axi.arready, ready)
-            if not ctx.get(axi.rvalid) and queue and queue[0][2] <= now and pace["r"].go():
-                place = queue[0][0] + beat * self.beat_bytes
-                chunk = bytes(self.content[place % SIZE:place % SIZE + self.beat_bytes])
-                ctx.set(axi.rdata, int.from_bytes(chunk, "little"))
-                ctx.set(axi.rresp, self.faulty.get(place, 0))
-                ctx.set(axi.rlast, self.rng.random() < 0.5)     # the masters do not need it
-                ctx.set(axi.rvalid, 1)
-            _, reset, arvalid, araddr, arlen, arsize, arburst, rvalid, rready = await ctx.tick(self.domain).sample(
-                axi.arvalid, axi.araddr, axi.arlen, axi.arsize, axi.arburst, axi.rvalid, axi.rready)
+            if shown is None and open_ and pace["r"].go():
+                shown = last = self._chosen(open_, now, last)
+                if shown is not None:
+                    place = shown.address + shown.gone * self.beat_bytes
+                    chunk = bytes(self.content[place % SIZE:place % SIZE + self.beat_bytes])
+                    ctx.set(axi.rdata, int.from_bytes(chunk, "little"))
+                    ctx.set(axi.rresp, self.faulty.get(place, 0))
+                    ctx.set(axi.rlast, self.rng.random() < 0.5)     # the masters do not need it
+                    ctx.set(axi.rid, shown.identifier)
+                    ctx.set(axi.rvalid, 1)
+            _, reset, arvalid, arid, araddr, arlen, arsize, arburst, rready = await ctx.tick(self.domain).sample(
+                axi.arvalid, axi.arid, axi.araddr, axi.arlen, axi.arsize, axi.arburst, axi.rready)
             now += 1
             if reset:
                 self._forget(ctx, axi.rvalid)
-                queue.clear()
-                waiting, beat = None, 0
+                open_.clear()
+                shown = last = waiting = None
                 continue
             if waiting is None:
                 self._opens(arvalid)
@@ -114,14 +157,27 @@ class Memory:
             waiting = (araddr, arlen) if arvalid and not ready else None
             if arvalid and ready:
                 self._check(araddr, arlen + 1, arsize, arburst)
-                queue.append((araddr, arlen + 1, now + self.latency))
-            if rvalid and rready:
+                assert self.changes is None or arid not in [each.identifier for each in open_], f"{arid} is in use"
+                open_.append(_Burst(arid, araddr, arlen + 1, now + self.latency))
+            if shown is not None and rready:
                 ctx.set(axi.rvalid, 0)
-                beat += 1
-                if beat == queue[0][1]:
-                    queue.popleft()
+                ctx.set(axi.rid, self.rng.getrandbits(len(axi.rid)))    # nobody may look at it
+                shown.gone += 1
+                if shown.gone == shown.beats:
+                    open_.remove(shown)
+                    self.orders.append(shown.identifier)
                     self.open -= 1
-                    beat = 0
+                shown = None
+
+    def _chosen(self, bursts: list[_Burst], now: int, last: _Burst | None) -> _Burst | None:
+        """The burst whose beat is next."""
+        if self.changes is None:
+            return bursts[0] if bursts[0].due <= now else None
+        bursts = [each for each in bursts if each.due <= now and each.identifier not in self.withheld]
+        if last in bursts and self.rng.random() >= self.changes:
+            return last
+        self.mixed += last in bursts
+        return self.rng.choice(bursts) if bursts else None
 
     async def write(self, ctx: Any) -> None:
         """Serves the write channels, for ever."""
@@ -137,8 +193,7 @@ class Memory:
                 ready["w"] = ready["w"] and (bool(requests) or (ready["aw"] and bool(ctx.get(axi.awvalid))))
             ctx.set(axi.awready, ready["aw"])
             ctx.set(axi.wready, ready["w"])
-            if (not ctx.get(axi.bvalid) and answers and answers[0][1] <= now and not self.silent
-                    and pace["b"].go()):
+            if not ctx.get(axi.bvalid) and answers and answers[0][1] <= now and pace["b"].go():
                 ctx.set(axi.bresp, self.faulty.get(answers[0][0], 0))
                 ctx.set(axi.bvalid, 1)
             (_, reset, awvalid, awaddr, awlen, awsize, awburst, wvalid, wdata, wstrb, wlast, bvalid,

@@ -1,4 +1,4 @@
-"""What the tests of the AXI units send and take: requests, streams of beats, and pauses."""
+"""What the tests of the AXI units send and take: streams of beats, and pauses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Pace", "beats_of", "give", "never_waits", "spans", "take_packet"]
+__all__ = ["Pace", "beats_of", "give", "take_packet"]
 
 
 @dataclass
@@ -28,18 +28,6 @@ class Pace:
             self._going = self.rng.random() >= self.pauses
         self._rest -= 1
         return self._going
-
-
-def spans(rng: random.Random, beat_bytes: int, count: int) -> list[tuple[int, int]]:
-    """Requests, address and bytes, many of them around the edges of pages and beats."""
-    found = []
-    for _ in range(count):
-        address = rng.choice([0, 4096 - beat_bytes, 4096 - 2 * beat_bytes, rng.randrange(0, 8192, beat_bytes)])
-        to_page = 4096 - address % 4096
-        size = rng.choice([1, beat_bytes - 1, beat_bytes, beat_bytes + 1, to_page, to_page + 1, to_page + 4096,
-                           rng.randint(1, 600), rng.randint(1, 5000)])
-        found.append((address + 4096 * rng.randrange(4), size))
-    return found
 
 
 def beats_of(content: bytes, beat_bytes: int) -> list[dict[str, int]]:
@@ -76,29 +64,3 @@ async def take_packet(ctx: Any, stream: Any, pace: Pace) -> bytes:
             packet += beat.data.to_bytes(stream.payload.keep.shape().width, "little")[:kept]
             if beat.last:
                 return packet
-
-
-def never_waits(axi: Any, domain: str = "sync") -> Any:
-    """Watches that the data of a burst are there from its address on: a cycle later, and in every cycle up to the last
-    beat; a reset of the domain ends them all."""
-
-    async def watch(ctx: Any) -> None:
-        inside = False
-        open_ = late = 0        # bursts whose address was shown and whose last beat was not taken; since when
-        before = False
-        while True:
-            _, reset, asks, ready, beat, moves, last = await ctx.tick(domain).sample(
-                axi.awvalid, axi.awready, axi.wvalid, axi.wready, axi.wlast)
-            if reset:
-                inside = before = False
-                open_ = late = 0
-                continue
-            late = late + 1 if open_ and not beat else 0
-            assert late <= 1, "an address was given, and its data wait"
-            assert not (late and inside), "data wait inside a burst"
-            open_ += bool(asks) and not before
-            before = bool(asks) and not ready
-            inside = bool(beat) and not (moves and last)
-            open_ -= bool(beat and moves and last)
-
-    return watch
