@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Elaboratable, Signal
 
 from cdma.hdl.engine.axi.pages import Entry
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -70,7 +70,7 @@ class Traffic:
     @property
     def processes(self) -> list[Process]:
         """What is to run."""
-        return [self.ask, self.move, *([self._give_pages] if hasattr(self.master, "pages") else [])]
+        return [self.ask, self.move, *([self.give_pages] if hasattr(self.master, "pages") else [])]
 
     async def ask(self, ctx: Any) -> None:
         """Makes the requests."""
@@ -93,7 +93,7 @@ class Traffic:
         assert not ctx.get(self.master.fault.valid)
         self.done = True
 
-    async def _give_pages(self, ctx: Any) -> None:
+    async def give_pages(self, ctx: Any) -> None:
         """Gives the entries of the page lists, and expects ``done`` once for each list."""
         pages = self.master.pages
         for each in self._asked:

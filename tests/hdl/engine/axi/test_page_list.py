@@ -11,7 +11,7 @@ from amaranth.hdl import ResetInserter, Signal
 
 from cdma.hdl.engine.axi.page_list import ENTRY_BYTES, PageList
 from cdma.hdl.engine.axi.pages import Entry
-from tests.hdl.bench import Process, clocked
+from tests.hdl.bench import Process, clocked, pulse
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 
@@ -77,7 +77,7 @@ def _asking(dut: PageList, lists: list[_List], pace: Pace) -> Process:
     return ask
 
 
-async def _use(ctx: Any, dut: PageList, each: _List, pace: Pace, window: tuple[int, int] = _ANYWHERE) -> None:
+async def _use(ctx: Any, dut: PageList, each: _List, pace: Pace, window: tuple[int, int]) -> None:
     """Takes the entries that a stream uses, then ends it."""
     for number in range(each.uses):
         taken = False
@@ -93,9 +93,25 @@ async def _use(ctx: Any, dut: PageList, each: _List, pace: Pace, window: tuple[i
         assert ctx.get(dut.fault.valid) or state is not Entry.UNREAD
     while not pace.go():
         await ctx.tick()
-    ctx.set(dut.done, 1)
-    await ctx.tick()
-    ctx.set(dut.done, 0)
+    await pulse(ctx, dut.done)
+
+
+def _run(dut: PageList, memory: Memory, lists: list[_List], pauses: float, window: tuple[int, int] | None = None,
+         then: Process | None = None) -> None:
+    """Stores lists, gives them one behind the other, and uses their entries; ``then`` goes on from there."""
+    for each in lists:
+        each.store(memory)
+
+    async def use(ctx: Any) -> None:
+        if window is not None:
+            base, limit = window[0] >> 12, window[1] >> 12
+            ctx.set(dut.window, {"base": base, "limit": limit, "unlimited": window[1] == 1 << _BITS})
+        for each in lists:
+            await _use(ctx, dut, each, Pace(memory.rng, pauses, 5), window or _ANYWHERE)
+        if then is not None:
+            await then(ctx)
+
+    clocked(dut, use, _asking(dut, lists, Pace(memory.rng, pauses, 20)), memory.read)
 
 
 @pytest.mark.parametrize(("beat_bytes", "lists", "latency", "pauses", "bad"), [
@@ -108,15 +124,9 @@ def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pa
     lengths = [1, 2, 15, 16, 17, 31, 32, 33, 48, 100, *(rng.randint(1, 40) for _ in range(15))]
     rng.shuffle(lengths)
     used = _lists(rng, beat_bytes, lengths, bad)
-    for each in used:
-        each.store(memory)
 
-    async def use(ctx: Any) -> None:
-        pace = Pace(rng, pauses, 5)
-        for each in used:
-            await _use(ctx, dut, each, pace)
-        for _ in range(latency + 200):
-            await ctx.tick()
+    async def rests(ctx: Any) -> None:
+        await ctx.tick().repeat(latency + 200)
         assert ctx.get(dut.idle)
         assert not ctx.get(dut.fault.valid)
         # Nothing outside the lists is read, but for the rest of their last beat.
@@ -124,7 +134,7 @@ def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pa
             assert any(each.address <= address and address + beats * beat_bytes < each.address + beat_bytes
                        + ENTRY_BYTES * len(each.entries) for each in used)
 
-    clocked(dut, use, _asking(dut, used, Pace(rng, pauses, 20)), memory.read)
+    _run(dut, memory, used, pauses, then=rests)
 
 
 @pytest.mark.parametrize(("beat_bytes", "lists", "latency", "pauses"), [
@@ -139,7 +149,6 @@ def test_an_error_is_that_of_its_list_alone(beat_bytes: int, lists: int, latency
     words = beat_bytes // ENTRY_BYTES
     met, unmet = 0, 0
     for each in used:
-        each.store(memory)
         if rng.random() < 0.6:
             each.unread = rng.randrange(len(each.entries)) // words * words
             # The stream ends at the entry that it cannot have, or does not come so far.
@@ -147,13 +156,7 @@ def test_an_error_is_that_of_its_list_alone(beat_bytes: int, lists: int, latency
             memory.faulty[each.address + each.unread * ENTRY_BYTES] = rng.choice([2, 3])
             met, unmet = met + (each.uses > each.unread), unmet + (each.uses <= each.unread)
     assert met > 3 and unmet > 3
-
-    async def use(ctx: Any) -> None:
-        pace = Pace(rng, pauses, 5)
-        for each in used:
-            await _use(ctx, dut, each, pace)
-
-    clocked(dut, use, _asking(dut, used, Pace(rng, pauses, 20)), memory.read)
+    _run(dut, memory, used, pauses)
 
 
 @pytest.mark.parametrize(("base", "limit"), [(0, 0), (4096, 0), (3 << 21, 7 << 21), (5 << 12, 9 << 12), (0, 1 << 39),
@@ -174,18 +177,12 @@ def test_pages_at_the_edges_of_a_window(base: int, limit: int) -> None:
         entries[-1] += 1 << rng.randrange(12)
         rng.shuffle(entries)
         used.append(_List(place, entries, size, len(entries)))
-        used[-1].store(memory)
         states |= {used[-1].expected(number, window)[1] for number in range(len(entries))}
         place += -(-len(entries) * ENTRY_BYTES // 32) * 32
     assert {Entry.GOOD, Entry.MISALIGNED, Entry.OUTSIDE} - states <= (
         {Entry.OUTSIDE} if window == _ANYWHERE else {Entry.GOOD} if base == limit else set())
 
-    async def use(ctx: Any) -> None:
-        ctx.set(dut.window, {"base": base >> 12, "limit": limit >> 12, "unlimited": limit == 0})
-        for each in used:
-            await _use(ctx, dut, each, Pace(rng, 0.2), window)
-
-    clocked(dut, use, _asking(dut, used, Pace(rng, 0)), memory.read)
+    _run(dut, memory, used, 0.2, window)
 
 
 @pytest.mark.parametrize(("beat_bytes", "latency"), [(16, 350), (32, 1200), (64, 700)])
@@ -235,9 +232,7 @@ def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: in
             ctx.set(dut.window.unlimited, 1)
         for failing in (True, False):
             ctx.set(dut.lists.payload, used.request())
-            ctx.set(dut.lists.valid, 1)
-            await ctx.tick()
-            ctx.set(dut.lists.valid, 0)
+            await pulse(ctx, dut.lists.valid)
             ctx.set(dut.entries.ready, 1)
             for number in range(good if failing else 40):
                 entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
@@ -253,10 +248,8 @@ def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: in
                 assert len(memory.bursts) == asked
                 ctx.set(dut.stop, 1)
                 await ctx.tick().until(dut.idle)
-                ctx.set(clear, 1)
-                await ctx.tick()
+                await pulse(ctx, clear)
                 ctx.set(dut.stop, 0)
-                ctx.set(clear, 0)
                 memory.faulty.clear()
 
     clocked(ResetInserter(clear)(dut), use, memory.read)
@@ -282,9 +275,7 @@ def test_an_entry_right_before_an_error_response(beat_bytes: int, windowed: bool
         ctx.set(dut.entries.ready, 1)
         entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
         assert (entry.page, Entry(entry.state)) == (1, Entry.GOOD)
-        ctx.set(dut.done, 1)
-        await ctx.tick()
-        ctx.set(dut.done, 0)
+        await pulse(ctx, dut.done)
         entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
         assert Entry(entry.state) is Entry.UNREAD
 

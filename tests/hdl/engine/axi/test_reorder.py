@@ -13,10 +13,9 @@ from cdma.hdl.engine.axi.arbiter import AxiReadArbiter
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.reorder import AxiReorder
-from tests.hdl.bench import clocked
-from tests.hdl.engine.axi.memory import SIZE
-from tests.hdl.engine.axi.mixed_memory import MixedMemory
-from tests.hdl.engine.axi.traffic import Pace, give, spans, take_packet
+from tests.hdl.bench import clocked, pulse
+from tests.hdl.engine.axi.masters import Span, Traffic, play, rate, spans
+from tests.hdl.engine.axi.memory import SIZE, Memory
 
 _LENGTH_BITS = 16
 
@@ -35,13 +34,6 @@ def _readers(count: int, ids: int, beat_bytes: int = 32, most: int = 256, clear:
     return m, reorder, readers
 
 
-def _asks(reader: AxiReader, requests: list[tuple[int, int]], pace: Pace) -> Any:
-    async def ask(ctx: Any) -> None:
-        await give(ctx, reader.i, [{"address": a, "bytes": n} for a, n in requests], pace)
-
-    return ask
-
-
 @pytest.mark.parametrize(("count", "ids", "most", "latency", "pauses", "changes"), [
     (1, 2, 256, 0, 0.0, 0.0), (1, 3, 16, 20, 0.2, 0.5), (2, 4, 16, 5, 0.3, 1.0), (3, 16, 16, 60, 0.1, 0.1),
     (2, 5, 32, 0, 0.5, 0.3)])
@@ -50,31 +42,14 @@ def test_any_order(count: int, ids: int, most: int, latency: int, pauses: float,
     checks; and the memory did answer out of order."""
     rng = random.Random(f"{count} {ids} {most}")
     m, reorder, readers = _readers(count, ids, most=most)
-    memory = MixedMemory(reorder.o, 32, rng, latency, pauses, 3, most_beats=most, changes=changes,
-                         content=bytearray(rng.randbytes(SIZE)))
-    asked = [spans(rng, 32, 10) for _ in readers]
-    done = []
-
-    def take(reader: AxiReader, requests: list[tuple[int, int]]) -> Any:
-        async def process(ctx: Any) -> None:
-            for address, size in requests:
-                assert await take_packet(ctx, reader.o, Pace(rng, 0.2)) == bytes(memory.content[address:address + size])
-            done.append(reader)
-
-        return process
-
-    async def watch(ctx: Any) -> None:
-        while len(done) < count:
-            await ctx.tick()
-        assert memory.open == 0
-        assert memory.most_open == ids
-        in_order = [(memory.orders[0] + k) % ids for k in range(len(memory.orders))]
-        # Of two, the one that was requested first has mostly begun when the other comes.
-        assert memory.orders != in_order or ids == 2
-        assert (memory.mixed > 0) == (changes > 0)
-
-    clocked(m, watch, memory.read, *(_asks(*each, Pace(rng, 0.1)) for each in zip(readers, asked, strict=True)),
-            *(take(*each) for each in zip(readers, asked, strict=True)))
+    memory = Memory(reorder.o, 32, rng, latency, pauses, 3, most_beats=most, changes=changes,
+                    content=bytearray(rng.randbytes(SIZE)))
+    play(m, memory, [Traffic(reader, memory, spans(rng, 32, 10), rng, 0.2) for reader in readers], most=ids)
+    assert memory.most_open == ids
+    in_order = [(memory.orders[0] + k) % ids for k in range(len(memory.orders))]
+    # Of two, the one that was requested first has mostly begun when the other comes.
+    assert memory.orders != in_order or ids == 2
+    assert (memory.mixed > 0) == (changes > 0)
 
 
 @pytest.mark.parametrize(("beat_bytes", "most", "latency", "changes", "least"), [
@@ -83,25 +58,14 @@ def test_any_order(count: int, ids: int, most: int, latency: int, pauses: float,
 def test_a_beat_in_every_cycle(beat_bytes: int, most: int, latency: int, changes: float | None, least: float) -> None:
     """With as many identifiers as cover the latency; twice as many where the memory mixes the bursts, since the oldest
     one then comes later."""
-    size, beats_each = 5 * 4096, burst_beats(beat_bytes, most)
-    ids = (latency // beats_each + 2) * (1 if changes is None else 2)
+    ids = (latency // burst_beats(beat_bytes, most) + 2) * (1 if changes is None else 2)
     m, reorder, (reader,) = _readers(1, ids, beat_bytes, most)
-    rng = random.Random(1)
-    memory = MixedMemory(reorder.o, beat_bytes, rng, latency, most_beats=most, changes=changes)
-    beats = size // beat_bytes
+    memory = Memory(reorder.o, beat_bytes, random.Random(1), latency, most_beats=most, changes=changes)
 
     async def take(ctx: Any) -> None:
-        ctx.set(reader.o.ready, 1)
-        await ctx.tick().until(reader.o.valid)
-        cycles = seen = 1
-        while seen < beats:
-            cycles += 1
-            _, _, valid = await ctx.tick().sample(reader.o.valid)
-            seen += valid
-        print(f"{ids} identifiers, bursts of {beats_each}, latency {latency}, changes {changes}: {beats / cycles:.4f}")
-        assert beats / cycles >= least
+        assert await rate(ctx, reader.o.ready, reader.o.valid, 5 * 4096 // beat_bytes) >= least
 
-    clocked(m, take, memory.read, _asks(reader, [(0, size)], Pace(rng, 0)))
+    clocked(m, take, memory.read, Traffic(reader, memory, [Span(0, 5 * 4096)], memory.rng).ask)
 
 
 def test_cycles() -> None:
@@ -147,12 +111,12 @@ def test_a_master_that_fails_or_stops_is_nothing_to_the_other(seed: int) -> None
     rng = random.Random(seed)
     clear = Signal()
     m, reorder, (stopped, other) = _readers(2, 4, most=16, clear=clear)
-    memory = MixedMemory(reorder.o, 32, rng, 20, 0.1, 3, most_beats=16, changes=0.5,
-                         content=bytearray(rng.randbytes(SIZE)))
+    memory = Memory(reorder.o, 32, rng, 20, 0.1, 3, most_beats=16, changes=0.5, content=bytearray(rng.randbytes(SIZE)))
     fails = seed % 2 == 0
     if fails:
         memory.faulty = dict.fromkeys(range(0x8000 + 32 * rng.randrange(600), 0x10000, 32), rng.choice([2, 3]))
-    asked = [(address % 0x4000, size) for address, size in spans(rng, 32, 12)]
+    asked = [Span(each.address % 0x4000, each.bytes) for each in spans(rng, 32, 12)]
+    traffic = Traffic(other, memory, asked, rng, 0.1)
     checked = Signal()
 
     async def stop(ctx: Any) -> None:
@@ -179,21 +143,17 @@ def test_a_master_that_fails_or_stops_is_nothing_to_the_other(seed: int) -> None
             await ctx.tick().repeat(rng.randint(1, 100))
             memory.withheld = ()
             await ctx.tick().until(stopped.idle)
-            ctx.set(clear, 1)
-            await ctx.tick()
-            ctx.set(clear, 0)
+            await pulse(ctx, clear)
             ctx.set(stopped.stop, 0)
             assert not ctx.get(stopped.o.valid)
-            await give(ctx, stopped.i, [{"address": 0x5000, "bytes": 700}], Pace(rng, 0))
-            assert await take_packet(ctx, stopped.o, Pace(rng, 0.1)) == bytes(memory.content[0x5000:0x5000 + 700])
+            after = Traffic(stopped, memory, [Span(0x5000, 700)], rng, 0.1)
+            await after.ask(ctx)
+            await after.move(ctx)
         ctx.set(checked, 1)
 
-    async def take(ctx: Any) -> None:
-        for address, size in asked:
-            assert await take_packet(ctx, other.o, Pace(rng, 0.1)) == bytes(memory.content[address:address + size])
-        assert not ctx.get(other.fault.valid)
-        while not ctx.get(checked):
+    async def process(ctx: Any) -> None:
+        while not (traffic.done and ctx.get(checked)):
             await ctx.tick()
-        assert memory.open == 0
+        memory.check()
 
-    clocked(m, take, stop, memory.read, _asks(other, asked, Pace(rng, 0.1)))
+    clocked(m, process, stop, *traffic.processes, memory.read)

@@ -8,15 +8,14 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import Elaboratable, Module, Signal, Value
 
 from cdma.hdl.engine.axi import watch
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.signature import axi_read, axi_write
 from cdma.hdl.engine.axi.watch import Metronome, PortWatch, read_answers, write_answers
 from cdma.hdl.engine.axi.writer import AxiWriter
-from tests.hdl.bench import clocked, settled
+from tests.hdl.bench import clocked, pulse, settled
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give
 
@@ -25,46 +24,25 @@ _PERIOD = 40
 
 
 @pytest.mark.parametrize("part_bits", [2, 8])
-def test_periods_of_the_ticks(part_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Across the parts of the counter too, which are short here so that all of them count."""
+@pytest.mark.parametrize(("limit_bits", "limits"), [(watch.LIMIT_BITS, (0, 1, 2, 3, 6, 9)), (3, (7, 6, 0))],
+                         ids=["usual", "longest"])
+def test_periods_of_the_ticks(part_bits: int, limit_bits: int, limits: tuple[int, ...],
+                              monkeypatch: pytest.MonkeyPatch) -> None:
+    """Across the parts of the counter too, which are short here so that all of them count; and with limits of few bits,
+    so that the last bit of the counter counts."""
     monkeypatch.setattr(watch, "_PART_BITS", part_bits)
-    limits = (0, 1, 2, 3, 6, 9)
+    monkeypatch.setattr(watch, "LIMIT_BITS", limit_bits)
     dut = Metronome(len(limits))
 
     async def process(ctx: Any) -> None:
         for which, limit in enumerate(limits):
             ctx.set(dut.limit[which], limit)
-        ctx.set(dut.changed, 1)
-        await ctx.tick()
-        ctx.set(dut.changed, 0)
-        ticks: list[list[int]] = [[] for _ in limits]
-        for cycle in range(2000):
-            _, _, tick = await ctx.tick().sample(dut.tick)
-            for which, found in enumerate(ticks):
-                if tick >> which & 1:
-                    found.append(cycle)
-        assert ticks[0] == []
-        for limit, found in zip(limits[1:], ticks[1:], strict=True):
-            assert {later - sooner for sooner, later in pairwise(found)} == {1 << limit}
-
-    clocked(dut, process)
-
-
-@pytest.mark.parametrize("part_bits", [2, 8])
-def test_the_longest_period(part_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits are of few bits here, so that the last bit of the counter counts."""
-    monkeypatch.setattr(watch, "_PART_BITS", part_bits)
-    monkeypatch.setattr(watch, "LIMIT_BITS", 3)
-    dut = Metronome(2)
-
-    async def process(ctx: Any) -> None:
-        ctx.set(dut.limit[0], 7)
-        ctx.set(dut.limit[1], 6)
-        seen = [(await ctx.tick().sample(dut.tick))[-1] for _ in range(500)]
-        for which, period in ((0, 128), (1, 64)):
+        await pulse(ctx, dut.changed)
+        seen = [(await ctx.tick().sample(dut.tick))[-1] for _ in range(2000)]
+        for which, limit in enumerate(limits):
             found = [cycle for cycle, tick in enumerate(seen) if tick >> which & 1]
-            assert len(found) >= 3
-            assert {later - sooner for sooner, later in pairwise(found)} == {period}
+            assert {later - sooner for sooner, later in pairwise(found)} == ({1 << limit} if limit else set())
+            assert bool(found) == bool(limit)
 
     clocked(dut, process)
 
@@ -78,9 +56,7 @@ def test_a_limit_that_is_changed_makes_no_tick() -> None:
         latest = None
         for _ in range(200):
             ctx.set(dut.limit[0], rng.choice([20, 21, 0]))
-            ctx.set(dut.changed, 1)
-            await ctx.tick()
-            ctx.set(dut.changed, 0)
+            await pulse(ctx, dut.changed)
             for _ in range(rng.randrange(1, 8)):
                 _, _, tick = await ctx.tick().sample(dut.tick)
                 latest = latest or tick
@@ -142,31 +118,23 @@ def test_a_port_is_silent_after_one_to_two_periods() -> None:
     clocked(dut, process)
 
 
-def _reading() -> tuple[Module, AxiReader, Signal]:
-    m = Module()
-    m.submodules.reader = reader = AxiReader(40, _BEAT_BYTES, 16, 2)
-    answers = Signal()
-    m.d.comb += answers.eq(read_answers(reader.axi))
-    return m, reader, answers
-
-
-def _writing() -> tuple[Module, AxiWriter, Signal]:
-    m = Module()
-    m.submodules.writer = writer = AxiWriter(40, _BEAT_BYTES, 16, 2)
-    answers = Signal()
-    m.d.comb += answers.eq(write_answers(writer.axi))
-    return m, writer, answers
-
-
-def _port(signature: wiring.Signature, made: Callable[[Any], Value]) -> tuple[Module, Any, Signal]:
-    """A port whose signals the test drives on both sides, and what is made of them."""
-    m, port, answers = Module(), signature.create(), Signal()
+def _watched(port: Any, made: Callable[[Any], Value], unit: Elaboratable | None = None) -> tuple[Module, Signal]:
+    """What is made of a port, which is that of a unit, or one whose signals the test drives on both sides."""
+    m, answers = Module(), Signal()
+    if unit is not None:
+        m.submodules.unit = unit
     m.d.comb += answers.eq(made(port))
-    return m, port, answers
+    return m, answers
+
+
+def _reader() -> tuple[AxiReader, Module, Signal]:
+    reader = AxiReader(40, _BEAT_BYTES, 16, 2)
+    return reader, *_watched(reader.axi, read_answers, reader)
 
 
 def test_what_counts_as_an_answer_to_reads() -> None:
-    m, reader, answers = _port(axi_read(16, _BEAT_BYTES), read_answers)
+    reader: Any = axi_read(16, _BEAT_BYTES).create()
+    m, answers = _watched(reader, read_answers)
 
     async def process(ctx: Any) -> None:
         for arvalid, arready, rvalid, rready in product(range(2), repeat=4):
@@ -179,7 +147,8 @@ def test_what_counts_as_an_answer_to_reads() -> None:
 
 
 def test_what_counts_as_an_answer_to_writes() -> None:
-    m, writer, answers = _port(axi_write(16, _BEAT_BYTES), write_answers)
+    writer = axi_write(16, _BEAT_BYTES).create()
+    m, answers = _watched(writer, write_answers)
 
     async def process(ctx: Any) -> None:
         for states in product(product(range(2), repeat=2), repeat=3):
@@ -196,16 +165,13 @@ def test_what_counts_as_an_answer_to_writes() -> None:
 
 async def _settles(ctx: Any, answers: Signal, wanted: int) -> None:
     """What the watch sees is this, from some cycle on."""
-    seen = []
-    for _ in range(60):
-        _, _, value = await ctx.tick().sample(answers)
-        seen.append(value)
+    seen = [(await ctx.tick().sample(answers))[-1] for _ in range(60)]
     assert seen[-30:] == [wanted] * 30
 
 
 @pytest.mark.parametrize("channel", ["ar", "r", "none"])
 def test_who_is_slow_when_a_port_is_read(channel: str) -> None:
-    m, reader, answers = _reading()
+    reader, m, answers = _reader()
 
     async def process(ctx: Any) -> None:
         await _settles(ctx, answers, 1)
@@ -227,7 +193,8 @@ def test_who_is_slow_when_a_port_is_read(channel: str) -> None:
 @pytest.mark.parametrize(("silent", "wanted"), [("aw", 0), ("w", 0), ("b", 0), ("data", 1), ("address", 1)])
 def test_who_is_slow_when_a_port_is_written(silent: str, wanted: int) -> None:
     """The port is, unless beats are missing: then it may wait with the address and the response."""
-    m, writer, answers = _writing()
+    writer = AxiWriter(40, _BEAT_BYTES, 16, 2)
+    m, answers = _watched(writer.axi, write_answers, writer)
     memory = Memory(writer.axi, _BEAT_BYTES, random.Random(1))
     beats = beats_of(bytes(range(64)), _BEAT_BYTES)
     given = beats[:2] if silent in ("data", "address") else beats
@@ -260,7 +227,7 @@ def test_who_is_slow_when_a_port_is_written(silent: str, wanted: int) -> None:
 
 def test_a_stopped_reader_drops_the_beat_that_it_shows() -> None:
     """An isolated reader is not reset with what follows it, so it must not hand anything over later."""
-    m, reader, _ = _reading()
+    reader, m, _ = _reader()
 
     async def process(ctx: Any) -> None:
         ctx.set(reader.axi.arready, 1)

@@ -21,6 +21,8 @@ from cdma.hdl.engine.transfer.records import Status
 from cdma.hdl.engine.transfer.streams import stream_fault_layout
 from tests.hdl.bench import Bench
 from tests.hdl.engine.axi.memory import Memory
+from tests.hdl.engine.link.streams import stream_beats
+from tests.hdl.ports import Source
 
 __all__ = ["Chain", "Play"]
 
@@ -91,29 +93,22 @@ class Play:
         self.fault: tuple[Status, int] | None = None
         self.axi_fault: tuple[int, int, int] | None = None
         self.beats: list[list[int]] = [[] for _ in range(config.lanes)]
-        self.taken: list[int] = []
         bench.run(self._process, *(memory.write for memory in self.memories))
 
     async def _process(self, ctx: Any) -> None:
-        dut, size = self.dut, self.config.link_beat_bytes
-        first = self.address // self.config.block_bytes % self.config.lanes
-        beats = [self.stream[at:at + size] for at in range(0, len(self.stream), size)]
-        ctx.set(dut.start.payload, {"first_lane": first, "address": self.address, "raw_bytes": self.raw_bytes,
-                                    "element": self.coding & 7, "exponents": Coding(self.coding).exponents,
-                                    "narrow": self.narrow})
-        ctx.set(dut.start.valid, 1)
-        sent = cycle = 0
-        offered = False
-        limit = (40 * len(beats) + self.raw_bytes) / self.busy + 4000
-        while True:
-            assert cycle < limit, "hangs"
-            if not offered and sent < len(beats) and self.rng.random() < self.busy:
-                offered = True
-                ctx.set(dut.i.payload, {
-                    "data": int.from_bytes(beats[sent], "little"), "keep": (1 << len(beats[sent])) - 1,
-                    "last": sent == len(beats) - 1})
-                ctx.set(dut.i.valid, 1)
-            took = offered and ctx.get(dut.i.ready)
+        dut = self.dut
+        beats = stream_beats(self.stream, self.config.link_beat_bytes, self.rng)
+        start = {"first_lane": self.address // self.config.block_bytes % self.config.lanes, "address": self.address,
+                 "raw_bytes": self.raw_bytes, "element": self.coding & 7,
+                 "exponents": Coding(self.coding).exponents, "narrow": self.narrow}
+        sources = [Source(dut.start, [start], self.rng, 1.0), Source(dut.i, beats, self.rng, self.busy)]
+        cycle, ended = 0, False
+        while not ended:
+            assert cycle < (40 * len(beats) + self.raw_bytes) / self.busy + 4000, "hangs"
+            for source in sources:
+                source.offer(ctx)
+            for source in sources:
+                source.settle(ctx)
             if self.inject:
                 ctx.set(dut.lanes[self.inject[0]].inject[self.inject[1]], cycle == self.inject[2])
             for number, port in enumerate(dut.memories):
@@ -121,27 +116,17 @@ class Play:
                     self.beats[number].append(cycle)
             await ctx.tick()
             cycle += 1
-            if cycle == 1:
-                ctx.set(dut.start.valid, 0)
-            if took:
-                self.taken.append(cycle)
-                sent, offered = sent + 1, False
-                ctx.set(dut.i.valid, 0)
             fault = ctx.get(dut.fault)
             if fault.valid:
                 self.fault = fault.status, fault.block
-                break
-            for number, lane in enumerate(dut.lanes):
-                if ctx.get(lane.axi_fault.valid):
-                    self.axi_fault = number, ctx.get(lane.axi_fault.resp), ctx.get(lane.axi_fault.address)
-            if self.config.buffer_parity:
+            else:
                 for number, lane in enumerate(dut.lanes):
-                    if ctx.get(lane.spoiled):
+                    if ctx.get(lane.axi_fault.valid):
+                        self.axi_fault = number, ctx.get(lane.axi_fault.resp), ctx.get(lane.axi_fault.address)
+                    if self.config.buffer_parity and ctx.get(lane.spoiled):
                         self.spoiled = number
-            if self.axi_fault or cycle == self.stop_at or self.spoiled is not None:
-                break
-            if ctx.get(dut.done) and ctx.get(dut.idle):
-                break
+            ended = bool(self.fault or self.axi_fault or self.spoiled is not None or cycle == self.stop_at
+                         or (ctx.get(dut.done) and ctx.get(dut.idle)))
         # Stopped, it comes to rest whatever happened.
         ctx.set(dut.stop, 1)
         for _ in range(3000):

@@ -4,32 +4,47 @@ from __future__ import annotations
 
 import random
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from amaranth.hdl import Const
 
 from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.narrowing import narrow
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.lanes.offload import OffloadLane
-from tests.hdl.bench import Bench
+from cdma.hdl.engine.transfer.buffers import OFFLOAD_MEMORIES, LaneMemory
+from tests.hdl.bench import Bench, pulse
+from tests.hdl.engine.axi.masters import rate
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
-from tests.hdl.engine.link.streams import activations
+from tests.hdl.engine.link.streams import activations, sparse
+
+_SPOILED = 3    # cycles from the read of a wrong row to `spoiled`, at most
 
 
-def _framed(raw: bytes, coding: int, block_bytes: int, fallback: bool, sequence: int,
-            leave_raw: bool = False) -> bytes:
-    """A block as it stands in the stream, with a number of its own."""
-    stream = bytearray(blocks.compress(raw, coding, block_bytes, fallback, leave_raw).tobytes())
-    stream[3] = sequence
-    return bytes(stream)
+class _Block(NamedTuple):
+    """What a lane is asked for, and the block as it stands in the stream, with a number of its own."""
+
+    asked: dict[str, int]
+    framed: bytes
+    nonzero: int
 
 
-def _asked(coding: int, **more: int) -> dict[str, int]:
-    """A request for a block: the fields of a coding, and others."""
-    return {"element": coding & 7, "exponents": Coding(coding).exponents, "fallback": 1, "leave_raw": 0, **more}
+def _block(memory: Memory, config: EngineConfig, number: int, coding: int, size: int, *, address: int | None = None,
+           form: int = 0, fallback: bool = True, leave_raw: bool = False) -> _Block:
+    """A block, by default in its place of a tensor at address 0."""
+    element = coding & 7
+    address = config.block_bytes * number if address is None else address
+    raw = bytes(memory.content[address:address + size])
+    raw = narrow(raw, form).tobytes() if form else raw
+    asked = {"element": element, "exponents": Coding(coding).exponents, "fallback": fallback, "leave_raw": leave_raw,
+             "address": address, "bytes": size, "sequence": number, **({"narrow": form} if config.narrowing else {})}
+    framed = bytearray(blocks.compress(raw, coding, config.block_bytes // (2 if form else 1), fallback,
+                                       leave_raw).tobytes())
+    framed[3] = number
+    return _Block(asked, bytes(framed), sum(any(raw[j:j + element]) for j in range(0, len(raw), element)))
 
 
 @lru_cache(maxsize=2)
@@ -38,27 +53,31 @@ def _prepared(config: EngineConfig) -> tuple[OffloadLane, Bench]:
     return dut, Bench(dut)
 
 
-async def _take(ctx: Any, dut: OffloadLane, config: EngineConfig, count: int, pace: Pace) -> list[tuple[bytes, Any]]:
-    """Framed blocks, and the payload of each one's first beat."""
-    found: list[tuple[bytes, Any]] = []
-    content, head, patience = b"", None, 300 * count + 20000
-    while len(found) < count:
-        patience -= 1
-        assert patience, f"nothing comes behind block {len(found) - 1}"
+async def _take(ctx: Any, dut: OffloadLane, config: EngineConfig, count: int, pace: Pace
+                ) -> tuple[list[tuple[bytes, Any, int]], int | None]:
+    """Framed blocks, each with the payload of its first beat and the cycle of its last one; and the cycle in which an
+    error in a memory was found, which is the end."""
+    found: list[tuple[bytes, Any, int]] = []
+    content, head = b"", None
+    spoiled = dut.spoiled if config.buffer_parity else Const(0)
+    for cycle in range(300 * count + 20_000):
         ctx.set(dut.o.ready, pace.go())
-        _, _, valid, ready, beat = await ctx.tick().sample(dut.o.valid, dut.o.ready, dut.o.payload)
-        if not (valid and ready):
-            continue
-        data = beat.data.to_bytes(config.link_beat_bytes, "little")
-        assert beat.first == (head is None)
-        head = beat if head is None else head
-        assert not any(data[4 * beat.words:]), "words behind the last one are not zero"
-        assert beat.last or beat.words == config.link_words
-        content += data[:4 * beat.words]
-        if beat.last:
-            found.append((content, head))
-            content, head = b"", None
-    return found
+        _, _, valid, ready, beat, bad = await ctx.tick().sample(dut.o.valid, dut.o.ready, dut.o.payload, spoiled)
+        if valid and ready:
+            data = beat.data.to_bytes(config.link_beat_bytes, "little")
+            assert beat.first == (head is None)
+            head = beat if head is None else head
+            assert config.buffer_parity or not any(data[4 * beat.words:]), "words behind the last one are not zero"
+            assert beat.last or beat.words == config.link_words
+            content += data[:4 * beat.words]
+            if beat.last:
+                found.append((content, head, cycle))
+                content, head = b"", None
+        if bad:
+            return found, cycle
+        if len(found) == count and cycle > found[-1][-1] + _SPOILED:
+            return found, None
+    raise AssertionError(f"nothing comes behind block {len(found) - 1}")
 
 
 _ZVC = ("zvc8", "zvc16", "zvc32")
@@ -83,35 +102,28 @@ def test_blocks(number: int, pauses: float) -> None:
     dut, bench = _prepared(config)
     memory = Memory(dut.axi, config.beat_bytes, rng, latency=rng.choice([0, 20]), pauses=pauses, stretch=8)
     memory.content[:] = activations(rng, SIZE, 4)
-    asked, expected = [], []
-    for k in range(16):
+    expected = []
+    for number in range(16):
         coding = rng.choice(config.numbers)
         form = rng.choice([0, 1, 2]) if config.narrowing and coding & 7 == 2 else 0
-        element = coding & 7
-        grain, size = (4, config.block_bytes) if form else (element, config.block_bytes)
+        grain, size = (4 if form else coding & 7), config.block_bytes
         if rng.random() < 0.4:
             size = grain * rng.choice([1, 2, rng.randint(1, size // grain), size // grain - 1])
-        address = config.block_bytes * rng.randrange(SIZE // config.block_bytes)
         fallback = rng.random() < 0.8
-        leave_raw = fallback and rng.random() < 0.1
-        raw = bytes(memory.content[address:address + size])
-        raw = narrow(raw, form).tobytes() if form else raw
-        asked.append(_asked(coding, address=address, bytes=size, fallback=fallback, leave_raw=leave_raw, sequence=k)
-                     | ({"narrow": form} if config.narrowing else {}))
-        framed = _framed(raw, coding, config.block_bytes // (2 if form else 1), fallback, k, leave_raw)
-        nonzero = sum(any(raw[j:j + element]) for j in range(0, len(raw), element))
-        expected.append((framed, nonzero))
+        expected.append(_block(memory, config, number, coding, size, form=form, fallback=fallback,
+                               address=config.block_bytes * rng.randrange(SIZE // config.block_bytes),
+                               leave_raw=fallback and rng.random() < 0.1))
 
     async def ask(ctx: Any) -> None:
-        await give(ctx, dut.i, asked, Pace(rng, pauses))
+        await give(ctx, dut.i, [each.asked for each in expected], Pace(rng, pauses))
 
     async def take(ctx: Any) -> None:
-        found = await _take(ctx, dut, config, len(asked), Pace(rng, pauses, 20))
-        for k, ((framed, nonzero), (content, head)) in enumerate(zip(expected, found, strict=True)):
-            assert content[:4] == framed[:4], f"block {k}: header"
-            assert content == framed, f"block {k}"
+        found, _ = await _take(ctx, dut, config, len(expected), Pace(rng, pauses, 20))
+        for number, (each, (content, head, _)) in enumerate(zip(expected, found, strict=True)):
+            assert content[:4] == each.framed[:4], f"block {number}: header"
+            assert content == each.framed, f"block {number}"
             facts = head.block_words, head.nonzero, head.raw
-            assert facts == (len(framed) // 4, nonzero, framed[2] == 0), f"block {k}"
+            assert facts == (len(each.framed) // 4, each.nonzero, each.framed[2] == 0), f"block {number}"
         assert ctx.get(dut.idle)
 
     bench.run(take, ask, memory.read)
@@ -128,58 +140,75 @@ def test_a_raw_beat_in_every_cycle(beat_bytes: int, link_beat_bytes: int, coding
     dut, bench = _prepared(config)
     memory = Memory(dut.axi, beat_bytes, rng)
     memory.content[:] = b"".join(rng.randbytes(4) if rng.random() < density else bytes(4) for _ in range(SIZE // 4))
-    count, number = 12, Coding[coding.upper()]
-    rows = 0
-    for k in range(count):
-        framed = _framed(bytes(memory.content[2048 * k:2048 * (k + 1)]), number, 2048, True, k)
-        rows += -(-len(framed) // link_beat_bytes)
-    cycles = []
+    given = [_block(memory, config, number, Coding[coding.upper()], 2048) for number in range(12)]
+    rows = sum(-(-len(each.framed) // link_beat_bytes) for each in given)
+    beats = 12 * 2048 // beat_bytes
+    speed = 0.0
 
     async def ask(ctx: Any) -> None:
-        await give(ctx, dut.i, [_asked(number, address=2048 * k, bytes=2048, sequence=k) for k in range(count)],
-                   Pace(rng, 0))
+        await give(ctx, dut.i, [each.asked for each in given], Pace(rng, 0))
 
     async def watch(ctx: Any) -> None:
-        now, seen, first = 0, 0, 0
-        while seen < count * 2048 // beat_bytes:
-            _, _, valid, ready = await ctx.tick().sample(dut.axi.rvalid, dut.axi.rready)
-            now += 1
-            if valid and ready:
-                first = first or now
-                seen += 1
-        cycles.append(now - first + 1)
+        nonlocal speed
+        speed = await rate(ctx, dut.o.ready, dut.axi.rvalid & dut.axi.rready, beats)
 
-    async def take(ctx: Any) -> None:
-        await _take(ctx, dut, config, count, Pace(rng, 0))
-
-    bench.run(watch, ask, take, memory.read)
-    assert cycles[0] <= 1.01 * max(count * 2048 // beat_bytes, rows)
+    bench.run(watch, ask, memory.read)
+    assert beats / speed <= 1.01 * max(beats, rows)
 
 
-def test_an_error_is_told_and_a_stop_leaves_nothing_open() -> None:
+@pytest.mark.parametrize("stopped", [False, True])
+def test_an_error_is_told_and_a_stop_leaves_nothing_open(stopped: bool) -> None:
     config = _BUILDS[1]
     rng = random.Random(3)
-    for stopped in (False, True):
-        dut, bench = _prepared(config)
-        memory = Memory(dut.axi, config.beat_bytes, rng, latency=15, pauses=0.2)
+    dut, bench = _prepared(config)
+    memory = Memory(dut.axi, config.beat_bytes, rng, latency=15, pauses=0.2)
+    if not stopped:
+        memory.faulty[3 * 1024 + 32] = 3
+
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.i, [_block(memory, config, number, 0x14, 1024).asked for number in range(9)], Pace(rng, 0))
+
+    async def watch(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        await ctx.tick().repeat(rng.randint(30, 90))
+        ctx.set(dut.stop, stopped)
+        await ctx.tick().repeat(600)
+        assert ctx.get(dut.idle)
+        assert memory.open == 0
+        assert ctx.get(dut.fault.valid) == (not stopped)
         if not stopped:
-            memory.faulty[3 * 1024 + 32] = 3
+            assert (ctx.get(dut.fault.resp), ctx.get(dut.fault.address)) == (3, 3 * 1024)
 
-        async def ask(ctx: Any, dut=dut) -> None:
-            await give(ctx, dut.i, [_asked(0x14, address=1024 * k, bytes=1024, sequence=k) for k in range(9)],
-                       Pace(rng, 0))
+    bench.run(watch, ask, memory.read)
 
-        async def watch(ctx: Any, dut=dut, stopped=stopped, memory=memory) -> None:
-            ctx.set(dut.o.ready, 1)
-            for _ in range(rng.randint(30, 90)):
-                await ctx.tick()
-            ctx.set(dut.stop, stopped)
-            for _ in range(600):
-                await ctx.tick()
-            assert ctx.get(dut.idle)
-            assert memory.open == 0
-            assert ctx.get(dut.fault.valid) == (not stopped)
-            if not stopped:
-                assert (ctx.get(dut.fault.resp), ctx.get(dut.fault.address)) == (3, 3 * 1024)
 
-        bench.run(watch, ask, memory.read)
+@pytest.mark.parametrize(("memory", "seed"), [(None, seed) for seed in range(4)] + [
+    (memory, seed) for memory in range(OFFLOAD_MEMORIES) for seed in range(2)])
+@pytest.mark.parametrize("beat_bytes", [16, 32, 64])
+def test_an_error_in_each_memory_is_found(beat_bytes: int, memory: int | None, seed: int) -> None:
+    """Before the block that it spoils has left, or right behind it; without an error none is found."""
+    config = EngineConfig(beat_bytes=beat_bytes, link_beat_bytes=64, block_bytes=512, buffer_bytes=1280,
+                          buffer_parity=True, codings=("zvc32", "float32"))
+    dut, bench = _prepared(config)
+    rng = random.Random(seed)
+    device = Memory(dut.axi, beat_bytes, rng, latency=10, pauses=0.3, content=bytearray(sparse(rng, SIZE)))
+    lines = memory is not None and memory >= LaneMemory.LINE_RECORDS.value      # of the coding with exponents only
+    expected = [_block(device, config, number, 0x24 if lines else rng.choice([0x14, 0x24]), 512)
+                for number in range(12)]
+
+    async def ask(ctx: Any) -> None:
+        if memory is not None:
+            await pulse(ctx, dut.inject[memory])
+        await give(ctx, dut.i, [each.asked for each in expected], Pace(rng, 0.1))
+
+    async def take(ctx: Any) -> None:
+        found, spoiled = await _take(ctx, dut, config, len(expected), Pace(rng, 0.3))
+        if memory is None:
+            assert spoiled is None
+            assert [content for content, _, _ in found] == [each.framed for each in expected]
+            return
+        assert spoiled is not None, f"an error in {LaneMemory(memory).name} was not found"
+        for number, (content, _, cycle) in enumerate(found):
+            assert content == expected[number].framed or cycle >= spoiled - _SPOILED, f"block {number} is wrong"
+
+    bench.run(take, ask, device.read, seed=seed)

@@ -14,98 +14,59 @@ from cdma.golden.codec.narrowing import widen
 from cdma.hdl.codec.coding import RAW_CODING
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.lanes.prefetch import PrefetchLane
+from cdma.hdl.engine.transfer.buffers import PREFETCH_MEMORIES
 from tests.hdl.bench import clocked
 from tests.hdl.engine.lanes.chain import Play
-from tests.hdl.engine.link.streams import activations, damage, packed, status_of
+from tests.hdl.engine.link.streams import activations, damage, packed, sparse, status_of
+
+
+def _config(lanes: int, beat: int, link: int, block: int, buffer: int, *codings: str) -> EngineConfig:
+    return EngineConfig(lanes=lanes, beat_bytes=beat, link_beat_bytes=link, block_bytes=block, buffer_bytes=buffer,
+                        codings=("zvc32", *codings))
+
 
 _CONFIGS = [
-    EngineConfig(lanes=3, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024,
-                 codings=("zvc16", "zvc32", "float32")),
-    EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=4096,
-                 codings=("zvc8", "zvc16", "bfloat16")),
-    EngineConfig(lanes=2, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024,
-                 codings=("zvc32", "float32")),
-    EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=4096,
-                 codings=("zvc8", "zvc32")),
-    EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024,
-                 codings=("zvc8", "zvc16", "zvc32")),
-    EngineConfig(lanes=1, beat_bytes=64, link_beat_bytes=64, block_bytes=512, buffer_bytes=4096, codings=("zvc16",)),
+    _config(3, 16, 16, 512, 1024, "zvc16", "float32"),
+    _config(1, 16, 32, 512, 4096).replace(codings=("zvc8", "zvc16", "bfloat16")),
+    _config(2, 32, 32, 512, 1024, "float32"),
+    _config(2, 16, 64, 512, 4096, "zvc8"),
+    _config(1, 32, 64, 512, 1024, "zvc8", "zvc16"),
+    _config(1, 64, 64, 512, 4096).replace(codings=("zvc16",)),
 ]
 """Every pair of widths. Few, because to prepare one takes Amaranth longer than to run a stream through it."""
 
 
-def _random(rng: random.Random, config: EngineConfig) -> tuple[int, bytes, bytes, dict[str, Any]]:
-    """A coding, raw bytes, their stream, and how it is to be played."""
-    coding = rng.choice(config.numbers)
+@pytest.mark.parametrize(("narrowed", "damaged", "seed"), [
+    (narrowed, damaged, seed) for narrowed, damaged, count in (
+        (False, False, 8), (False, True, 32), (True, False, 8), (True, True, 16)) for seed in range(count)])
+def test_any_stream(narrowed: bool, damaged: bool, seed: int) -> None:
+    """Whole and damaged streams, of values and of rounded ones: what golden makes of them, and nothing else changed."""
+    rng = random.Random(f"{narrowed} {damaged} {seed}")
+    if narrowed:
+        config = _CONFIGS[(0, 4, 5)[seed % 3]].replace(codings=("zvc16", "zvc32", "bfloat16"), block_bytes=1024,
+                                                       buffer_bytes=2048, narrowing=True)
+        form, coding = rng.choice([(1, 0x12), (1, 0x22), (2, 0x12)])
+    else:
+        config = _CONFIGS[seed % len(_CONFIGS)]
+        form, coding = 0, rng.choice(config.numbers)
     element = coding & 7
-    raw = activations(rng, element * rng.randrange(1, 6 * 512 // element), element)
-    options = {"address": 512 * rng.randrange(20), "busy": rng.choice([1.0, 1.0, 0.4]),
-               "pauses": rng.choice([0.0, 0.1, 0.5]), "latency": rng.choice([0, 5, 60]), "seed": rng.getrandbits(32)}
-    return coding, raw, packed(raw, coding, 512, rng.random() < 0.7), options
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_whole_streams(seed: int) -> None:
-    config = _CONFIGS[seed % len(_CONFIGS)]
-    coding, raw, stream, options = _random(random.Random(f"whole {seed}"), config)
-    play = Play(config, stream, len(raw), coding, **options)
-    assert play.fault is None
-    assert play.raw() == raw
+    coded = activations(rng, element * rng.randrange(1, 6 * 512 // element), element)
+    stream = packed(coded, coding, 512, rng.random() < 0.7)
+    if damaged:
+        stream = damage(rng, stream, 512)
+    play = Play(config, stream, (2 if form else 1) * len(coded), coding, narrow=form,
+                address=config.block_bytes * rng.randrange(20), busy=rng.choice([1.0, 1.0, 0.4]),
+                pauses=rng.choice([0.0, 0.1, 0.5]), latency=rng.choice([0, 5, 60]), seed=rng.getrandbits(32))
     assert play.untouched()
-
-
-@pytest.mark.parametrize("seed", range(32))
-def test_damaged_streams(seed: int) -> None:
-    rng = random.Random(f"damaged {seed}")
-    config = _CONFIGS[seed % len(_CONFIGS)]
-    coding, raw, stream, options = _random(rng, config)
-    stream = damage(rng, stream, 512)
-    play = Play(config, stream, len(raw), coding, **options)
-    assert play.untouched()
+    hope = coded
     try:
-        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(raw), coding=coding).tobytes()
+        if damaged:
+            hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), coding=coding).tobytes()
     except StreamError as fault:
         assert play.fault == status_of(fault)
     else:
         assert play.fault is None
-        assert play.raw() == hope
-
-
-def _narrowed(kind: str, seed: int) -> tuple[EngineConfig, int, int, bytes, bytes, dict[str, Any]]:
-    """As above, of rounded values, and what they were rounded to."""
-    rng = random.Random(f"{kind} {seed}")
-    config = _CONFIGS[(0, 4, 5)[seed % 3]]
-    _, _, _, options = _random(rng, config)
-    config = config.replace(codings=("zvc16", "zvc32", "bfloat16"), block_bytes=1024, buffer_bytes=2048,
-                            narrowing=True)
-    form, coding = rng.choice([(1, 0x12), (1, 0x22), (2, 0x12)])
-    coded = activations(rng, 2 * rng.randrange(1, 6 * 256), 2)
-    options["address"] *= 2
-    return config, form, coding, coded, packed(coded, coding, 512, rng.random() < 0.7), options
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_whole_streams_of_narrowed_values(seed: int) -> None:
-    config, form, coding, coded, stream, options = _narrowed("whole", seed)
-    play = Play(config, stream, 2 * len(coded), coding, narrow=form, **options)
-    assert play.fault is None
-    assert play.raw() == widen(coded, form).tobytes()
-    assert play.untouched()
-
-
-@pytest.mark.parametrize("seed", range(16))
-def test_damaged_streams_of_narrowed_values(seed: int) -> None:
-    config, form, coding, coded, stream, options = _narrowed("damaged", seed)
-    stream = damage(random.Random(f"damage {seed}"), stream, 512)
-    play = Play(config, stream, 2 * len(coded), coding, narrow=form, **options)
-    assert play.untouched()
-    try:
-        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), coding=coding)
-    except StreamError as fault:
-        assert play.fault == status_of(fault)
-    else:
-        assert play.fault is None
-        assert play.raw() == widen(hope, form).tobytes()
+        assert play.raw() == (widen(hope, form).tobytes() if form else hope)
 
 
 @pytest.mark.parametrize("elements", [1, 2, 3, 255, 256, 257, 511, 512])
@@ -125,15 +86,16 @@ def _gaps(play: Play) -> list[int]:
 
 
 @pytest.mark.parametrize(("beat", "link", "coding"), [
-    (16, 16, 0x14), (16, 64, 0x14), (32, 32, 0x14), (64, 64, 0x14), (32, 32, 0x24), (16, 32, 0x24)])
-@pytest.mark.parametrize("kind", ["raw", "dense", "half"])
+    (16, 16, 0x14), (16, 64, 0x14), (32, 32, 0x14), (32, 64, 0x14), (64, 64, 0x14), (32, 32, 0x24), (16, 32, 0x24)])
+@pytest.mark.parametrize("kind", ["raw", "dense", "half", "in turn"])
 def test_a_beat_in_every_cycle(beat: int, link: int, coding: int, kind: str) -> None:
-    config = EngineConfig(lanes=1, beat_bytes=beat, link_beat_bytes=link, block_bytes=1024, buffer_bytes=2048,
-                          codings=("zvc32",) if coding == 0x14 else ("zvc32", "float32"))
+    config = _config(1, beat, link, 1024, 2048, *([] if coding == 0x14 else ["float32"]))
     rng = np.random.default_rng(beat + link)
     values = rng.integers(1, 1 << 32, 8 * 256, dtype=np.uint32)
     if kind == "half":
         values[::2] = 0
+    if kind == "in turn":
+        values.reshape(8, 256)[1::2, ::2] = 0
     raw = values.tobytes()
     stream = packed(raw, coding, 1024, fallback=kind != "dense")
     play = Play(config, stream, len(raw), coding)
@@ -158,25 +120,8 @@ def test_a_wide_beat_in_every_cycle(link: int, form: int) -> None:
     assert _gaps(play)[0] <= 2
 
 
-def test_blocks_of_both_kinds_in_turn() -> None:
-    config = EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=2048,
-                          codings=("zvc32",))
-    parts = []
-    for block in range(8):
-        values = np.random.default_rng(block).integers(1, 1 << 32, 256, dtype=np.uint32)
-        if block % 2:
-            values[::2] = 0
-        parts.append(values.tobytes())
-    raw = b"".join(parts)
-    play = Play(config, packed(raw, 0x14, 1024), len(raw), 0x14)
-    assert play.fault is None
-    assert play.raw() == raw
-    assert _gaps(play)[0] <= 2
-
-
 def test_a_slow_memory_does_not_stop_the_others() -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=2048,
-                          codings=("zvc32",))
+    config = _config(2, 16, 16, 512, 2048)
     raw = np.random.default_rng(3).integers(1, 255, 6 * 512, dtype=np.uint8).tobytes()
     play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, slow=1)
     assert play.raw() == raw
@@ -186,8 +131,7 @@ def test_a_slow_memory_does_not_stop_the_others() -> None:
 
 @pytest.mark.parametrize("lane", [0, 1])
 def test_an_error_response_ends_the_lane(lane: int) -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024,
-                          codings=("zvc32",))
+    config = _config(2, 16, 32, 512, 1024)
     raw = random.Random(lane).randbytes(8 * 512)
     address = 512 * (4 + lane)
     play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, address=1024, faulty=(lane, address))
@@ -198,8 +142,7 @@ def test_an_error_response_ends_the_lane(lane: int) -> None:
 
 @pytest.mark.parametrize("cycle", range(5, 85, 8))
 def test_stopped_at_any_time_it_comes_to_rest(cycle: int) -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024,
-                          codings=("zvc32",))
+    config = _config(2, 16, 32, 512, 1024)
     raw = activations(random.Random(cycle), 8 * 512, 4)
     play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, pauses=0.3, latency=20, stop_at=cycle)
     assert play.fault is None
@@ -210,9 +153,7 @@ def test_stopped_at_any_time_it_comes_to_rest(cycle: int) -> None:
 
 @pytest.mark.parametrize("rows_before", [0, 20, 32])
 def test_stopped_it_takes_all_rows_and_writes_nothing_more(rows_before: int) -> None:
-    config = EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024,
-                          codings=("zvc32",))
-    dut = PrefetchLane(config)
+    dut = PrefetchLane(_config(1, 16, 16, 512, 1024))
 
     async def process(ctx: Any) -> None:
         async def offer(number: int) -> bool:
@@ -236,3 +177,38 @@ def test_stopped_it_takes_all_rows_and_writes_nothing_more(rows_before: int) -> 
         assert not ctx.get(dut.fault.valid)
 
     clocked(dut, process)
+
+
+_PARITY = [
+    _config(2, 32, 64, 512, 1280, "float32").replace(buffer_parity=True, safe_writes=True),
+    _config(1, 16, 16, 512, 1024).replace(buffer_parity=True, codings=("zvc8", "zvc16")),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("config", _PARITY)
+def test_without_an_error_none_is_found(config: EngineConfig, seed: int) -> None:
+    coding = config.numbers[seed % 2]
+    raw = activations(random.Random(seed), 6 * 512, 4)
+    play = Play(config, packed(raw, coding, 512), len(raw), coding, pauses=0.2, latency=10, seed=seed)
+    assert play.spoiled is None and play.fault is None
+    assert play.raw() == raw
+
+
+@pytest.mark.parametrize(("pauses", "cycle"), [(0.0, 0), (0.4, 0), (0.0, 75), (0.4, 120)])
+@pytest.mark.parametrize("memory", range(PREFETCH_MEMORIES))
+@pytest.mark.parametrize(("config", "coding"), [(config, coding) for config in _PARITY for coding in config.numbers])
+def test_with_an_error_in_a_memory_nothing_wrong_is_written(config: EngineConfig, coding: int, memory: int,
+                                                            pauses: float, cycle: int) -> None:
+    rng = random.Random(f"{coding} {memory} {pauses} {cycle}")
+    lane = rng.randrange(config.lanes)
+    raw = sparse(rng, 16 * 512)
+    play = Play(config, packed(raw, coding, 512), len(raw), coding, pauses=pauses, latency=10,
+                seed=rng.getrandbits(16), inject=(lane, memory, cycle))
+    if memory == PREFETCH_MEMORIES - 1 and not config.safe_writes:
+        # There is no such memory.
+        assert play.spoiled is None and play.raw() == raw
+        return
+    assert play.spoiled == lane, f"an error in lane {lane} was found in {play.spoiled}"
+    assert play.fault is None and play.untouched()
+    assert all(byte in (0xA5, raw[at]) for at, byte in enumerate(play.raw()))

@@ -14,7 +14,8 @@ from cdma.golden.codec.headers import Block, Frame, scan
 from cdma.golden.engine import status as engine_status
 from cdma.hdl.engine.transfer.records import Status
 
-__all__ = ["Expected", "activations", "damage", "expected", "packed", "status_of"]
+__all__ = ["Expected", "activations", "damage", "expected", "packed", "sparse", "status_of",
+           "stream_beats"]
 
 @dataclass(frozen=True)
 class Expected:
@@ -38,9 +39,22 @@ def activations(rng: random.Random, size: int, element: int) -> bytes:
     return b"".join(parts)
 
 
+def sparse(rng: random.Random, size: int) -> bytes:
+    """Values of which each block has zeros and others."""
+    return b"".join(rng.randbytes(3) + b"\x3f" if rng.random() < 0.5 else bytes(4) for _ in range(size // 4))
+
+
 def packed(raw: bytes, coding: int, block_bytes: int, fallback: bool = True) -> bytes:
     """The golden model's block stream."""
     return blocks.compress(raw, coding, block_bytes, fallback).tobytes()
+
+
+def stream_beats(stream: bytes, beat_bytes: int, rng: random.Random) -> list[dict[str, int]]:
+    """The beats of a packet; behind its end in the last one anything may be."""
+    return [{"data": int.from_bytes(stream[at:at + beat_bytes] + rng.randbytes(max(0, at + beat_bytes - len(stream))),
+                                    "little"),
+             "keep": (1 << min(beat_bytes, len(stream) - at)) - 1, "last": at + beat_bytes >= len(stream)}
+            for at in range(0, len(stream), beat_bytes)]
 
 
 def damage(rng: random.Random, stream: bytes, block_bytes: int) -> bytes:

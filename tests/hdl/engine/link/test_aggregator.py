@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.link.aggregator import Aggregator
 from tests.hdl.bench import clocked
+from tests.hdl.ports import Source
 
 _CONFIGS = {
     "tiny": EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=1024),
@@ -39,61 +41,65 @@ class _Block:
                    "last": last, **dict(zip(("block_words", "nonzero", "raw"), facts, strict=True))}
 
 
-@dataclass
 class _Run:
-    """Drives an aggregator through one transfer, with pauses of the lanes and of the sink."""
+    """Transfers through an aggregator, with pauses of the lanes and of the sink, and what came of them."""
 
-    config: EngineConfig
-    rng: random.Random
-    busy: float = 1.0
-    willing: float = 1.0
-    beats: list[Any] = field(default_factory=list)
-    cycles: list[int] = field(default_factory=list)     # when each beat was taken, from the start on
+    def __init__(self, config: EngineConfig, rng: random.Random, busy: float = 1.0, willing: float = 1.0):
+        self.config, self.rng, self._busy, self._willing = config, rng, busy, willing
+        self.beats: list[Any] = []
+        self.cycles: list[int] = []                     # when each beat was taken
+        self.ended: list[tuple[int, int, int]] = []     # bytes, nonzero and raw blocks of each transfer
+        self.waits = 0
 
-    async def transfer(self, ctx: Any, dut: Aggregator, blocks: list[_Block], capacity: int, limit: int) -> None:
-        lanes, width = self.config.lanes, self.config.link_words
-        first_lane = self.rng.randrange(lanes)
-        queues: list[list[dict[str, int]]] = [[] for _ in range(lanes)]
-        for number, block in enumerate(blocks):
-            queues[(first_lane + number) % lanes] += block.beats(width)
-        for queue in queues:
-            queue.reverse()
-        self.beats, self.cycles = [], []
-        ctx.set(dut.start.payload, {"first_lane": first_lane, "last_block": len(blocks) - 1, "capacity": capacity})
-        ctx.set(dut.start.valid, 1)
-        await ctx.tick()
-        ctx.set(dut.start.valid, 0)
-        shown = [False] * lanes
-        ports = [port for lane in dut.lanes for port in (lane.valid, lane.ready)]
+    async def play(self, ctx: Any, dut: Aggregator, asked: list[list[_Block]], capacity: int = 1 << 30,
+                   limit: int = 20_000) -> None:
+        """Gives transfers as soon as they are taken; blocks of later ones wait in the lanes. Ends with the last one, or
+        at the limit."""
+        lanes = self.config.lanes
+        starts: list[dict[str, int]] = []
+        queues: list[deque[dict[str, int]]] = [deque() for _ in range(lanes)]
+        for blocks in asked:
+            first_lane = self.rng.randrange(lanes)
+            starts.append({"first_lane": first_lane, "last_block": len(blocks) - 1, "capacity": capacity})
+            for number, block in enumerate(blocks):
+                queues[(first_lane + number) % lanes] += block.beats(self.config.link_words)
+        sources = [Source(dut.start, starts, self.rng, 1.0),
+                   *(Source(lane, queue, self.rng, self._busy) for lane, queue in zip(dut.lanes, queues, strict=True))]
         for cycle in range(limit):
-            for k, queue in enumerate(queues):
-                if not shown[k] and queue and self.rng.random() < self.busy:
-                    ctx.set(dut.lanes[k].payload, queue[-1])
-                    ctx.set(dut.lanes[k].valid, 1)
-                    shown[k] = True
-            ctx.set(dut.o.ready, self.rng.random() < self.willing)
-            _, _, valid, ready, beat, *handshakes = await ctx.tick().sample(
-                dut.o.valid, dut.o.ready, dut.o.payload, *ports)
+            for source in sources:
+                source.offer(ctx)
+            ctx.set(dut.o.ready, self.rng.random() < self._willing)
+            for source in sources:
+                source.settle(ctx)
+            _, _, valid, ready, beat, done, *totals = await ctx.tick().sample(
+                dut.o.valid, dut.o.ready, dut.o.payload, dut.done, dut.bytes, dut.nonzero, dut.raw_blocks)
+            self.waits += not valid
             if valid and ready:
                 self.beats.append(beat)
                 self.cycles.append(cycle)
-            for k in range(lanes):
-                if handshakes[2 * k] and handshakes[2 * k + 1]:
-                    queues[k].pop()
-                    shown[k] = False
-                    ctx.set(dut.lanes[k].valid, 0)
-            if ctx.get(dut.done):
-                assert not any(queues)
-                return
+            if done:
+                self.ended.append(tuple(totals))
+            if len(self.ended) == len(asked):
+                assert not any(source.left for source in sources)
+                break
 
-    def words(self) -> list[int]:
-        """All words that came out; only a last beat may be short, and is zero behind its words."""
-        result = []
+    def packets(self) -> list[list[int]]:
+        """The words that came out of each transfer, and of one that has not ended; only a last beat may be short, and
+        is zero behind its words."""
+        found: list[list[int]] = [[]]
         for beat in self.beats:
             assert beat.words == self.config.link_words or (beat.last and beat.words > 0)
             assert beat.data >> 32 * beat.words == 0
-            result += [beat.data >> 32 * k & 0xFFFF_FFFF for k in range(beat.words)]
-        return result
+            found[-1] += [beat.data >> 32 * k & 0xFFFF_FFFF for k in range(beat.words)]
+            if beat.last:
+                found.append([])
+        return found
+
+    def check(self, asked: list[list[_Block]]) -> None:
+        """All words of all blocks have come, and the right totals."""
+        assert self.packets() == [*([word for block in blocks for word in block.words] for blocks in asked), []]
+        assert self.ended == [(4 * sum(len(block.words) for block in blocks), sum(block.nonzero for block in blocks),
+                               sum(block.raw for block in blocks)) for blocks in asked]
 
 
 def _block(config: EngineConfig, rng: random.Random, words: int) -> _Block:
@@ -124,12 +130,8 @@ def test_joins_blocks_without_gaps(name: str, kind: str) -> None:
             run = _Run(config, rng, rng.choice([0.3, 0.8, 1.0]), rng.choice([0.3, 0.8, 1.0]))
             blocks = [_block(config, rng, words) for words in _lengths(config, rng, kind, count)]
             total = sum(len(block.words) for block in blocks)
-            await run.transfer(ctx, dut, blocks, 4 * total + rng.choice([0, 1, 100, 1 << 38]), 4000)
-            assert run.words() == [word for block in blocks for word in block.words]
-            assert [beat.last for beat in run.beats] == [0] * (len(run.beats) - 1) + [1]
-            assert ctx.get(dut.bytes) == 4 * total
-            assert ctx.get(dut.nonzero) == sum(block.nonzero for block in blocks)
-            assert ctx.get(dut.raw_blocks) == sum(block.raw for block in blocks)
+            await run.play(ctx, dut, [blocks], 4 * total + rng.choice([0, 1, 100, 1 << 38]))
+            run.check([blocks])
             for _ in range(rng.randrange(5)):
                 await ctx.tick()
                 assert not (ctx.get(dut.done) or ctx.get(dut.o.valid) or ctx.get(dut.overflow.valid))
@@ -142,59 +144,14 @@ def test_transfers_one_behind_the_other(name: str) -> None:
     """Blocks of later transfers wait in the lanes: each transfer has its own totals, and few cycles are lost."""
     config = _CONFIGS[name]
     rng = random.Random(name)
-    lanes, width = config.lanes, config.link_words
     dut = Aggregator(config)
-    asked, queues = [], [[] for _ in range(lanes)]
-    for count in (3, 1, 1, 64, 2, 1, 150, 65, 33):
-        words = _lengths(config, rng, "whole" if count > 60 else "mixed", count)
-        first_lane = rng.randrange(lanes)
-        asked.append((first_lane, [_block(config, rng, each) for each in words]))
-        for number, block in enumerate(asked[-1][1]):
-            queues[(first_lane + number) % lanes] += block.beats(width)
-    beats, ended = [], []
-    waits = 0
-
-    async def starts(ctx: Any) -> None:
-        for first_lane, blocks in asked:
-            ctx.set(dut.start.payload, {"first_lane": first_lane, "last_block": len(blocks) - 1, "capacity": 1 << 30})
-            ctx.set(dut.start.valid, 1)
-            await ctx.tick().until(dut.start.ready)
-        ctx.set(dut.start.valid, 0)
-
-    async def process(ctx: Any) -> None:
-        nonlocal waits
-        for queue in queues:
-            queue.reverse()
-        ports = [port for lane in dut.lanes for port in (lane.valid, lane.ready)]
-        ctx.set(dut.o.ready, 1)
-        while len(ended) < len(asked):
-            for k, queue in enumerate(queues):
-                ctx.set(dut.lanes[k].valid, bool(queue))
-                if queue:
-                    ctx.set(dut.lanes[k].payload, queue[-1])
-            _, _, valid, beat, done, *rest = await ctx.tick().sample(
-                dut.o.valid, dut.o.payload, dut.done, dut.bytes, dut.nonzero, dut.raw_blocks, *ports)
-            totals, handshakes = rest[:3], rest[3:]
-            waits += not valid
-            if valid:
-                beats.append(beat)
-            if done:
-                ended.append(tuple(totals))
-            for k, queue in enumerate(queues):
-                if handshakes[2 * k] and handshakes[2 * k + 1]:
-                    queue.pop()
-
-    clocked(dut, process, starts)
-    assert ended == [(4 * sum(len(block.words) for block in blocks), sum(block.nonzero for block in blocks),
-                      sum(block.raw for block in blocks)) for _, blocks in asked]
-    found = [[]]
-    for beat in beats:
-        found[-1] += [beat.data >> 32 * k & 0xFFFF_FFFF for k in range(beat.words)]
-        if beat.last:
-            found.append([])
-    assert found == [*([word for block in blocks for word in block.words] for _, blocks in asked), []]
-    if lanes > 1:
-        assert waits <= 4 * len(asked) + 12     # blocks shorter than a beat fill a row slowly
+    asked = [[_block(config, rng, words) for words in _lengths(config, rng, "whole" if count > 60 else "mixed", count)]
+             for count in (3, 1, 1, 64, 2, 1, 150, 65, 33)]
+    run = _Run(config, rng)
+    clocked(dut, lambda ctx: run.play(ctx, dut, asked))
+    run.check(asked)
+    if config.lanes > 1:
+        assert run.waits <= 4 * len(asked) + 12     # blocks shorter than a beat fill a row slowly
 
 
 @pytest.mark.parametrize("name", _CONFIGS)
@@ -203,23 +160,18 @@ def test_a_beat_in_every_cycle(name: str) -> None:
     one per block."""
     config = _CONFIGS[name]
     rng = random.Random(name)
-    run = _Run(config, rng)
     width = config.link_words
     most = min(130, (config.largest_payload // 4 + 1) // width)
-    blocks = [_block(config, rng, rng.randint(4 * width + 1, most * width)) for _ in range(24)]
-    edges = (5 * width, 5 * width + 1, 5 * width - 1, 6 * width, 4 * width + 1)
-    blocks += [_block(config, rng, words) for words in edges]
-    words = sum(len(block.words) for block in blocks)
+    lengths = [*(rng.randint(4 * width + 1, most * width) for _ in range(24)),
+               5 * width, 5 * width + 1, 5 * width - 1, 6 * width, 4 * width + 1]
+    blocks = [_block(config, rng, words) for words in lengths]
     dut = Aggregator(config)
-
-    async def process(ctx: Any) -> None:
-        await run.transfer(ctx, dut, blocks, 4 * words, 4000)
-        assert len(run.words()) == words
-
-    clocked(dut, process)
-    beats = -(-words // width)
+    run = _Run(config, rng)
+    clocked(dut, lambda ctx: run.play(ctx, dut, [blocks]))
+    run.check([blocks])
+    beats = -(-sum(lengths) // width)
     assert len(run.cycles) == beats
-    assert run.cycles[0] == 2
+    assert run.cycles[0] == 3
     elapsed = run.cycles[-1] - run.cycles[0] + 1
     if config.lanes > 1:
         assert beats / elapsed >= 0.995
@@ -229,7 +181,8 @@ def test_a_beat_in_every_cycle(name: str) -> None:
 @pytest.mark.parametrize("name", ["tiny", "three", "default"])
 @pytest.mark.parametrize("missing", [1, 4, 5, 9, 64, 401])
 def test_nothing_of_a_block_that_does_not_fit(name: str, missing: int) -> None:
-    """Bytes that are missing at the end of the transfer, or a little before."""
+    """Bytes that are missing at the end of the transfer, or a little before: all whole beats of the blocks that fit
+    come out, and no end."""
     config = _CONFIGS[name]
     rng = random.Random(f"{name} {missing}")
     dut = Aggregator(config)
@@ -241,13 +194,10 @@ def test_nothing_of_a_block_that_does_not_fit(name: str, missing: int) -> None:
     run = _Run(config, rng, 0.8, 0.8)
 
     async def process(ctx: Any) -> None:
-        await run.transfer(ctx, dut, blocks, capacity, 2000)
+        await run.play(ctx, dut, [blocks], capacity, limit=2000)
         assert (ctx.get(dut.overflow.valid), ctx.get(dut.overflow.block)) == (1, fitting)
-        assert not ctx.get(dut.done)
 
     clocked(dut, process)
-    # All whole beats of the blocks that fit come out, and no end.
-    width = config.link_words
     before = ends[fitting - 1] if fitting else 0
-    assert run.words() == words[:before // width * width]
-    assert not any(beat.last for beat in run.beats)
+    assert run.packets() == [words[:before // config.link_words * config.link_words]]
+    assert not run.ended
