@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Signal, Value
-from amaranth.hdl._ast import Assign, Concat, Slice, Switch
+from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.sim import Simulator
 
 from tests.hdl.memories import WrongCollisions
@@ -157,13 +157,11 @@ def _unreset(design: Fragment) -> Iterator[tuple[Value, int]]:
 
     Bits of a register that are never assigned are constants.
     """
+    masks = LHSMaskCollector()
     for domain, statements in design.statements.items():
         if domain != "comb":
-            found: dict[int, tuple[Signal, int]] = {}
-            for signal, mask in _assigned(statements):
-                if signal.reset_less:
-                    found[signal.duid] = signal, mask | found.get(signal.duid, (signal, 0))[1]
-            yield from found.values()
+            masks.visit_stmt(statements)
+    yield from ((signal, mask) for signal, mask in masks.masks() if signal.reset_less)
     for part, _, _ in design.subfragments:
         if isinstance(part, MemoryInstance):
             if part._write_ports:
@@ -174,31 +172,6 @@ def _unreset(design: Fragment) -> Iterator[tuple[Value, int]]:
                     yield _whole(port._data)
         else:
             yield from _unreset(part)
-
-
-def _assigned(statements: Iterable[Any]) -> Iterator[tuple[Signal, int]]:
-    """Signals that statements assign to, with a mask of the bits."""
-    for statement in statements:
-        if isinstance(statement, Switch):
-            for _, inner, _ in statement.cases:
-                yield from _assigned(inner)
-        elif isinstance(statement, Assign):
-            yield from _targets(*_whole(statement.lhs))
-
-
-def _targets(value: Any, mask: int) -> Iterator[tuple[Signal, int]]:
-    if isinstance(value, Signal):
-        yield value, mask
-    elif isinstance(value, Slice):
-        yield from _targets(value.value, mask << value.start)
-    elif isinstance(value, Concat):
-        for part in value.parts:
-            yield from _targets(part, mask & _whole(part)[1])
-            mask >>= len(part)
-    else:
-        # The place is chosen by another value: it may be any.
-        for signal in value._lhs_signals():
-            yield _whole(signal)
 
 
 def _whole(value: Any) -> tuple[Any, int]:

@@ -23,8 +23,8 @@ _BEAT_BYTES = 32
 def _shared(kind: str, inputs: int, outstanding: int, each: int, whole: int = 0) -> tuple[Module, Any, list[Any]]:
     """An arbiter of reads or writes and its masters, of which each has so many bursts outstanding."""
     m = Module()
-    m.submodules.arbiter = arbiter = (AxiReadArbiter if kind == "read" else AxiWriteArbiter)(
-        40, _BEAT_BYTES, inputs, outstanding)
+    sizes = 40, _BEAT_BYTES, inputs, outstanding
+    m.submodules.arbiter = arbiter = AxiReadArbiter(*sizes) if kind == "read" else AxiWriteArbiter(*sizes)
     masters = [AxiReader(40, _BEAT_BYTES, 16, each) if kind == "read" else
                AxiWriter(40, _BEAT_BYTES, 16, each, whole or 256, whole) for _ in range(inputs)]
     for number, master in enumerate(masters):

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine
+import struct
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from amaranth.hdl import Const
 
+from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.codec.narrowing import narrow
 from cdma.golden.engine import Completion, Descriptor, Engine, Fault, Operation, Response, Status
 from cdma.golden.engine import Memory as Image
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.pages import SMALLEST_PAGE
 from cdma.hdl.engine.paths.data_path import DataPath
-from tests.hdl.bench import Bench
+from cdma.hdl.engine.paths.offload import OffloadPath
+from cdma.hdl.engine.paths.prefetch import PrefetchPath
+from tests.hdl.bench import Bench, Process, pulse
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.built import parameters
 from tests.hdl.engine.link.streams import activations
 
-__all__ = ["CONFIG", "LEAN", "SINGLE", "UNEVEN", "PathBench"]
+__all__ = ["CONFIG", "LEAN", "SINGLE", "UNEVEN", "PathBench", "path"]
 
 CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024, address_bits=32,
                       codings=("zvc32", "float32"), outstanding_reads=2)
@@ -34,7 +41,20 @@ LEAN = CONFIG.replace(codings=("zvc32",))
 
 SINGLE = LEAN.replace(transfers_in_flight=1)
 
-_PATIENCE = 20_000
+_PATIENCE = 40_000      # cycles of a test
+_PLACE = 4096 - 64
+_LISTS = 0xF000     # where page lists are
+
+
+def path(config: EngineConfig, operation: Operation) -> DataPath:
+    """The path of a direction."""
+    return OffloadPath(config) if operation is Operation.OFFLOAD else PrefetchPath(config)
+
+
+@lru_cache(maxsize=4)
+def _prepared(config: EngineConfig, operation: Operation) -> tuple[DataPath, Bench]:
+    dut = path(config, operation)
+    return dut, Bench(dut)
 
 
 class PathBench:
@@ -42,53 +62,91 @@ class PathBench:
 
     Parameters
     ----------
-    dut, bench
-        The path, and what runs it.
     config
-        What it was built for.
+        What the path is built for.
     operation
         Its direction.
     seed
         Of the content of the memories and of all pauses.
     pauses
         Share of cycles in which a channel of a memory pauses.
+    prepared
+        The path, and what runs it, if it is not the plain one.
+    device
+        What the lanes' memory holds, if not values of any density.
     """
 
-    def __init__(self, dut: DataPath, bench: Bench, config: EngineConfig, operation: Operation, *, seed: int,
-                 pauses: float) -> None:
-        self.dut, self._bench, self.config, self._operation = dut, bench, config, operation
+    def __init__(self, config: EngineConfig, operation: Operation, *, seed: int, pauses: float,
+                 prepared: tuple[Any, Bench] | None = None, device: bytes = b"") -> None:
+        self.dut, self._bench = prepared or _prepared(config, operation)
+        self.config, self.operation = config, operation
         self.rng = rng = random.Random(seed)
         self._offload = operation is Operation.OFFLOAD
-        device = bytearray(activations(rng, SIZE, 2))
+        content = bytearray(device or activations(rng, SIZE, 2))
         self.lanes = [Memory(lane, config.beat_bytes, rng, latency=rng.choice([1, 9]), pauses=pauses, stretch=6,
-                             content=device) for lane in dut.lanes]
-        self.link = Memory(dut.link, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
+                             content=content) for lane in self.dut.lanes]
+        self.link = Memory(self.dut.link, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
                            content=bytearray(rng.randbytes(SIZE)))
-        self._lists = Memory(dut.lists, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
+        self._lists = Memory(self.dut.lists, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
                              content=self.link.content) if config.page_lists else None
         self.answers = [True] * (config.lanes + 1)      # whether each port, the link's last, answers at all
+        self._lists_end = _LISTS
         self._asked: list[Descriptor] = []
         self._begun = 0
         self.most = 0                   # transfers that had been taken when a result came
         self.beats = self.busy = 0      # on the link, and as events tell
         self.memory_stalls = self.buffer_stalls = self.buffer_errors = 0
-        self.golden = Engine(parameters(config), Image(0, np.frombuffer(bytes(device), np.uint8).copy()),
+        self.golden = Engine(parameters(config), Image(0, np.frombuffer(bytes(content), np.uint8).copy()),
                              Image(0, np.frombuffer(bytes(self.link.content), np.uint8).copy()))
 
-    def run(self, process: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    def asked(self, raw_bytes: int = 0, *, place: int = _PLACE, device: int | None = None, form: int = 0,
+              raw: bytes = b"", harm: Callable[[bytearray], bytearray | None] | None = None, coding: int = 0,
+              pages: Sequence[int] = (), **changes: Any) -> Descriptor:
+        """A transfer between the device, by default from its second block on, and a place or pages of the link's
+        memory. For a prefetch, the stream of a new tensor is put there, harmed or not."""
+        config, block = self.config, self.config.block_bytes
+        coding = coding or config.numbers[-1]
+        size = len(raw) or raw_bytes or 4 * block - 12
+        device = block if device is None else device
+        if pages:
+            place, self._lists_end = self._lists_end, self._lists_end + 256
+            self.put(place, struct.pack(f"<{len(pages)}Q", *pages))
+        asked = Descriptor(operation=self.operation, coding=coding, source=device, destination=place, raw_bytes=size,
+                           capacity=4096 * len(pages) or 8192, narrow=form, page_list=bool(pages), pages=len(pages),
+                           page_size=12 if pages else 0)
+        if not self._offload:
+            raw = raw or activations(self.rng, size, 4 if form else coding & 7)
+            coded = narrow(raw, form).tobytes() if form else raw
+            stream = bytearray(blocks.compress(coded, coding, block // (2 if form else 1)).tobytes())
+            crc = crc32c(bytes(stream)) if config.crc else 0
+            stream = harm(stream) or stream if harm else stream
+            if pages:
+                assert len(stream) <= 4096 * len(pages)
+            for at, page in zip(range(0, len(stream), 4096), pages, strict=False) if pages else [(0, place)]:
+                self.put(page, bytes(stream[at:at + 4096] if pages else stream))
+            asked = replace(asked, source=place, destination=device, capacity=size, packed_bytes=len(stream),
+                            check_crc=config.crc, crc=crc)
+        return replace(asked, **changes)
+
+    async def once(self, ctx: Any, *asked: Descriptor) -> None:
+        """Runs transfers that succeed, one at a time."""
+        for each in asked:
+            assert (await self.transfer(ctx, each)).status is Status.OK
+
+    def run(self, process: Process) -> None:
         """Run a test from power-up, with the memories and what watches the events."""
         lists = [] if self._lists is None else [self._lists.read]
-        self._bench.run(process, *map(self._memory, range(self.config.lanes + 1)), *lists, self._watch, self._front)
+        self._bench.run(process, *map(self._memory, range(self.config.lanes + 1)), *lists, self._watch, self._front,
+                        cycles=_PATIENCE)
 
-    def _memory(self, number: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    def _memory(self, number: int) -> Process:
         """A memory that does not answer before it may."""
         memory = [*self.lanes, self.link][number]
-        reads = self._offload == (number < self.config.lanes)
 
         async def serve(ctx: Any) -> None:
             while not self.answers[number]:
                 await ctx.tick()
-            await (memory.read(ctx) if reads else memory.write(ctx))
+            await memory.processes[0](ctx)
 
         return serve
 
@@ -125,7 +183,7 @@ class PathBench:
         ctx.set(self.dut.inject, {"lane": lane, "memories": 1 << memory})
         await ctx.tick()
         ctx.set(self.dut.inject, {"lane": lane, "memories": 0})
-        self.golden = replace(self.golden, spoiled=frozenset({(self._operation, lane)}))
+        self.golden = replace(self.golden, spoiled=frozenset({(self.operation, lane)}))
 
     def mend(self) -> None:
         """Lets all memories work."""
@@ -146,24 +204,15 @@ class PathBench:
             **({"listed": asked.page_list, "pages": asked.pages, "page_size": max(asked.page_size - SMALLEST_PAGE, 0)}
                if self.config.page_lists else {})})
         ctx.set(dut.request.valid, 1)
-        for _ in range(_PATIENCE):
-            _, _, taken = await ctx.tick().sample(dut.request.ready)
-            if taken:
-                break
-        else:
-            raise AssertionError("the request was not taken")
+        await ctx.tick().until(dut.request.ready)
         ctx.set(dut.request.valid, 0)
         ctx.set(dut.request.payload, {"source": 512, "raw_bytes": 99, "element": 4})
 
     async def result(self, ctx: Any, alone: bool = True) -> Completion:
         """Waits for the result, and lets it wait; no port that answers has a transaction open then, if it was alone."""
         dut = self.dut
-        for _ in range(_PATIENCE):
-            if ctx.get(dut.result.valid):
-                break
+        while not ctx.get(dut.result.valid):
             await ctx.tick()
-        else:
-            raise AssertionError("no result came")
         for number, memory in enumerate((*self.lanes, self.link)):
             assert not (alone and self.answers[number] and memory.open), f"port {number} has a transaction open"
         first = ctx.get(dut.result.payload)
@@ -171,10 +220,8 @@ class PathBench:
             await ctx.tick()
         assert ctx.get(dut.result.valid)
         assert ctx.get(dut.result.payload) == first, "the result changed"
-        ctx.set(dut.result.ready, 1)
-        await ctx.tick()
-        ctx.set(dut.result.ready, 0)
-        return Completion(tag=0, status=Status(first.status.value), operation=self._operation, lane=first.lane,
+        await pulse(ctx, dut.result.ready)
+        return Completion(tag=0, status=Status(first.status.value), operation=self.operation, lane=first.lane,
                           response=first.resp, crc=first.crc, raw_blocks=first.raw_blocks, bytes_written=first.bytes,
                           nonzero=first.nonzero, place=first.place)
 
@@ -208,7 +255,7 @@ class PathBench:
                 for _ in range(self.rng.randrange(60)):
                     await ctx.tick()
                 ctx.set(self.dut.abort, not ctx.get(self.dut.result.valid))
-                right.append(Completion(tag=0, status=Status.ABORTED, operation=self._operation))
+                right.append(Completion(tag=0, status=Status.ABORTED, operation=self.operation))
             found.append(await self.result(ctx, alone=False))
             ctx.set(self.dut.abort, 0)
             self.most = max(self.most, self._begun - number)
@@ -236,7 +283,7 @@ class PathBench:
         ctx.set(self.dut.abort, 1)
         found = await self.result(ctx)
         ctx.set(self.dut.abort, 0)
-        assert found == Completion(tag=0, status=Status.ABORTED, operation=self._operation)
+        assert found == Completion(tag=0, status=Status.ABORTED, operation=self.operation)
         self.compare(asked, False)
 
     async def unanswered(self, ctx: Any, asked: Descriptor, port: int, status: Status) -> None:

@@ -9,18 +9,12 @@ import pytest
 from amaranth.hdl import Elaboratable, Module
 from amaranth.lib.wiring import Out
 
-from cdma.golden.codec import blocks
-from cdma.golden.codec.crc32c import crc32c
-from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.golden.engine import Operation, Status
 from cdma.hdl.engine.axi.crossing import AxiCrossing
-from cdma.hdl.engine.paths.offload import OffloadPath
-from cdma.hdl.engine.paths.prefetch import PrefetchPath
 from tests.hdl.bench import Bench
 from tests.hdl.clocks import FarClock, LateBits, TwoClocks
-from tests.hdl.engine.link.streams import activations
-from tests.hdl.engine.paths.bench import LEAN, PathBench
+from tests.hdl.engine.paths.bench import LEAN, PathBench, path
 
-_BLOCKS = 4
 _SLVERR = 2
 _OPENING = 300e-6
 _MOMENTS = {Operation.OFFLOAD: range(140, 440, 100), Operation.PREFETCH: range(10, 70, 20)}
@@ -31,7 +25,7 @@ class _Path(Elaboratable):
     """A path with the crossing between its link's master and the port; its other ports are the path's."""
 
     def __init__(self, operation: Operation) -> None:
-        self._path = (OffloadPath if operation is Operation.OFFLOAD else PrefetchPath)(LEAN)
+        self._path = path(LEAN, operation)
         self._crossing = AxiCrossing(LEAN.address_bits, LEAN.link_beat_bytes, LEAN.outstanding_reads, 128)
         self.link = self._crossing.o
 
@@ -51,10 +45,10 @@ class _Run(PathBench):
     """A path and its memories, that of the link in its own domain."""
 
     def __init__(self, operation: Operation, ratio: float):
-        dut: Any = _Path(operation)
+        dut = _Path(operation)
         self.design = TwoClocks(dut)
-        self._clocks = Bench(self.design, LateBits(f"{operation} {ratio}"))
-        super().__init__(dut, self._clocks, LEAN, operation, seed=3, pauses=0.2)
+        super().__init__(LEAN, operation, seed=3, pauses=0.2,
+                         prepared=(dut, Bench(self.design, LateBits(f"{operation} {ratio}"))))
         self.link.domain = "link"
         self._clock = FarClock(self.design, ratio, random.Random(ratio))
         self._resets: list[int] = []
@@ -65,7 +59,7 @@ class _Run(PathBench):
             await process(ctx)
 
         ports = range(self.config.lanes + 1)
-        self._clocks.run(start, self._clock.run, self._reset, self._front, *map(self._memory, ports))
+        self._bench.run(start, self._clock.run, self._reset, self._front, *map(self._memory, ports))
 
     def reset_link(self, cycles: int, wait: int) -> None:
         """Resets the link in so many of its cycles, for some of them."""
@@ -83,18 +77,6 @@ class _Run(PathBench):
             ctx.set(self.design.far.rst, 0)
             self._resets.clear()
 
-    def asked(self) -> Descriptor:
-        """A transfer."""
-        block, coding = self.config.block_bytes, self.config.numbers[-1]
-        size = _BLOCKS * block - 12
-        if self._operation is Operation.OFFLOAD:
-            return Descriptor(operation=Operation.OFFLOAD, coding=coding, source=2 * block, destination=96,
-                              raw_bytes=size, capacity=2 * size, fallback=True)
-        stream = blocks.compress(activations(self.rng, size, coding & 7), coding, block).tobytes()
-        self.put(4096 - 64, stream)
-        return Descriptor(operation=Operation.PREFETCH, coding=coding, source=4096 - 64, destination=block,
-                          raw_bytes=size, capacity=size, packed_bytes=len(stream), check_crc=True, crc=crc32c(stream))
-
 
 @pytest.mark.parametrize("ratio", [0.31, 2.7])
 @pytest.mark.parametrize("operation", [Operation.OFFLOAD, Operation.PREFETCH], ids=["offload", "prefetch"])
@@ -105,7 +87,7 @@ def test_resets_of_the_link_in_mid_transfer(operation: Operation, ratio: float) 
     found = []
 
     async def process(ctx: Any) -> None:
-        assert (await bench.transfer(ctx, bench.asked())).status is Status.OK
+        await bench.once(ctx, bench.asked())
         for moment in _MOMENTS[operation]:
             asked = bench.asked()
             right = bench.golden.outcomes(asked)
@@ -116,7 +98,7 @@ def test_resets_of_the_link_in_mid_transfer(operation: Operation, ratio: float) 
             assert seen in right or (seen.status, seen.response) == (lost, _SLVERR), seen
             bench.compare(asked, seen.status is Status.OK)
             await ctx.delay(2 * _OPENING)
-            assert (await bench.transfer(ctx, bench.asked())).status is Status.OK
+            await bench.once(ctx, bench.asked())
 
     bench.run(process)
     assert lost in found

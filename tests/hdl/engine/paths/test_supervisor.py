@@ -10,7 +10,7 @@ from amaranth.lib import stream
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.paths.supervisor import Supervisor
 from cdma.hdl.engine.transfer.records import Status
-from tests.hdl.bench import clocked
+from tests.hdl.bench import clocked, pulse
 
 _CONFIG = EngineConfig(lanes=3)
 
@@ -47,11 +47,14 @@ async def _complete(ctx, dut: Supervisor, **totals: int) -> None:
 
 async def _result(ctx, dut: Supervisor):
     result, = await ctx.tick().sample(dut.result.payload).until(dut.result.valid)
-    ctx.set(dut.result.ready, 1)
-    await ctx.tick()
-    ctx.set(dut.result.ready, 0)
+    await pulse(ctx, dut.result.ready)
     assert not ctx.get(dut.result.valid)
     return result
+
+
+async def _succeeds(ctx, dut: Supervisor) -> None:
+    await _complete(ctx, dut)
+    assert (await _result(ctx, dut)).status == Status.OK
 
 
 async def _fails(ctx, dut: Supervisor, fault: dict | None, busy: int = 7) -> None:
@@ -121,8 +124,7 @@ def test_faults_and_aborts_do_not_reach_the_next_transfer(in_flight: int) -> Non
 
         await _begin(ctx, dut, 9000, 0)
         await _taken(ctx, dut.follow)
-        await _complete(ctx, dut)
-        assert (await _result(ctx, dut)).status == Status.OK
+        await _succeeds(ctx, dut)
 
     clocked(dut, process)
 
@@ -177,8 +179,7 @@ def test_after_a_fault_transfers_are_run_one_at_a_time() -> None:
             assert (await _taken(ctx, dut.follow)).transfer.capacity >> 20 == 100 + number
             await alone()
             if number == 0:
-                await _complete(ctx, dut)
-                assert (await _result(ctx, dut)).status == Status.OK
+                await _succeeds(ctx, dut)
         await _fails(ctx, dut, fault)
         result = await _result(ctx, dut)
         assert (result.status, result.place) == (Status.LANE_READ_ERROR, 0x99)
@@ -215,8 +216,7 @@ def test_aborts_and_timeouts_are_those_of_the_oldest(cause: dict | None) -> None
         launched = await _taken(ctx, dut.launch)
         assert (launched.tail_bytes, launched.first_lane) == (102, 2)
         assert (await _taken(ctx, dut.follow)).transfer.capacity >> 20 == 102
-        await _complete(ctx, dut)
-        assert (await _result(ctx, dut)).status == Status.OK
+        await _succeeds(ctx, dut)
 
     clocked(dut, process)
 
@@ -235,11 +235,8 @@ async def _isolate(ctx, dut: Supervisor) -> None:
         await ctx.tick()
         assert not ctx.get(dut.result.valid), "unit 0 is not idle"
     ctx.set(dut.unit_idle, 1)
-    result, = await ctx.tick().sample(dut.result.payload).until(dut.result.valid)
+    result = await _result(ctx, dut)
     assert (result.status, result.lane) == (Status.LANE_READ_TIMEOUT, 1)
-    ctx.set(dut.result.ready, 1)
-    await ctx.tick()
-    ctx.set(dut.result.ready, 0)
     assert (ctx.get(dut.unit_stop), ctx.get(dut.isolated), ctx.get(dut.clear)) == (2, 2, 1)
 
 
@@ -277,13 +274,10 @@ def test_a_unit_with_a_silent_port_is_isolated() -> None:
                 await ctx.tick()
             result = ctx.get(dut.result.payload)
             assert (result.status, result.lane, result.bytes, result.crc) == (Status.LANE_READ_TIMEOUT, 1, 0, 0)
-            ctx.set(dut.result.ready, 1)
-            await ctx.tick()
-            ctx.set(dut.result.ready, 0)
+            await pulse(ctx, dut.result.ready)
         await _comes_back(ctx, dut)
         await _begin(ctx, dut, 9000, 0)
-        await _complete(ctx, dut)
-        assert (await _result(ctx, dut)).status == Status.OK
+        await _succeeds(ctx, dut)
 
     clocked(dut, process)
 
@@ -307,18 +301,14 @@ def test_a_transfer_waits_for_an_isolated_unit(ending: str) -> None:
                 assert not ctx.get(dut.launch.valid) and not ctx.get(dut.result.valid)
             if ending == "abort":
                 ctx.set(dut.abort, 1)
-                result, = await ctx.tick().sample(dut.result.payload).until(dut.result.valid)
+                result = await _result(ctx, dut)
                 ctx.set(dut.abort, 0)
                 assert (result.status, result.bytes) == (Status.ABORTED, 0)
-                ctx.set(dut.result.ready, 1)
-                await ctx.tick()
-                ctx.set(dut.result.ready, 0)
                 await _comes_back(ctx, dut)
             else:
                 ctx.set(dut.unit_idle, 3)
                 await _taken(ctx, dut.launch)
                 assert not ctx.get(dut.clear)
-                await _complete(ctx, dut)
-                assert (await _result(ctx, dut)).status == Status.OK
+                await _succeeds(ctx, dut)
 
     clocked(dut, process)

@@ -1,0 +1,306 @@
+"""Both paths from request to result, against golden: streams, faults, aborts, page lists, parity, silent ports."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cdma.golden.codec import blocks
+from cdma.golden.engine import Descriptor, Operation, Response, Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.buffers import LaneMemory
+from tests.hdl.engine.axi.memory import SIZE
+from tests.hdl.engine.link.streams import sparse
+from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
+
+_both = pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
+_LANE_ERROR = {Operation.OFFLOAD: Status.LANE_READ_ERROR, Operation.PREFETCH: Status.LANE_WRITE_ERROR}
+_LINK_ERROR = {Operation.OFFLOAD: Status.LINK_WRITE_ERROR, Operation.PREFETCH: Status.LINK_READ_ERROR}
+
+
+def _link(asked: Descriptor) -> int:
+    """Where a transfer begins at the link."""
+    return asked.destination if asked.operation is Operation.OFFLOAD else asked.source
+
+
+def _device(asked: Descriptor) -> int:
+    return asked.source if asked.operation is Operation.OFFLOAD else asked.destination
+
+
+@_both
+@pytest.mark.parametrize(("config", "pauses"), [(CONFIG, 0.3), (UNEVEN, 0.0), (SINGLE, 0.0)])
+def test_transfers(config: EngineConfig, pauses: float, operation: Operation) -> None:
+    bench = PathBench(config, operation, seed=1, pauses=pauses)
+    block, element = config.block_bytes, config.element_bytes[0]
+    cases: list[dict[str, Any]] = [
+        {}, {"raw_bytes": element}, {"raw_bytes": block, "device": 0, "place": 0},
+        {"raw_bytes": 2 * block + 4, "place": 8192}, {"device": 3 * block}, {"device": 4 * block}]
+    if operation is Operation.OFFLOAD:
+        cases += [{"raw_bytes": element, "capacity": 16}, {"fallback": False}]
+        cases += [{"form": 2, "fallback": False}] if config.narrowing else [{"leave_raw": True, "capacity": 4096}]
+    else:
+        cases += [{"device": 4 * block, "check_crc": False}]
+    if config.narrowing:
+        cases += [{"form": 1, "raw_bytes": 4 * block + 4}, {"form": 2, "raw_bytes": 3 * block + 4}]
+
+    async def process(ctx: Any) -> None:
+        for case in cases:
+            await bench.once(ctx, bench.asked(**case))
+        await ctx.tick().repeat(2)
+        assert bench.beats == bench.busy
+        assert (bench.memory_stalls if operation is Operation.OFFLOAD else bench.buffer_stalls) > 0
+
+    bench.run(process)
+
+
+def _flip(place: int, bits: int) -> Callable[[bytearray], None]:
+    def harm(stream: bytearray) -> None:
+        stream[place] ^= bits
+
+    return harm
+
+
+def _cut(stream: bytearray) -> bytearray:
+    return stream[:-4]
+
+
+def _more(stream: bytearray) -> bytearray:
+    return stream + bytes(4)
+
+
+# The coding and the number of the first block are the upper bytes of its header.
+_HARMS: list[tuple[Callable[[bytearray], bytearray | None], Status]] = [
+    (_flip(2, 3), Status.BAD_CODING), (_flip(3, 1), Status.BAD_SEQUENCE), (_flip(1, 0x80), Status.BAD_LENGTH),
+    (_cut, Status.TRUNCATED), (_more, Status.TRAILING)]
+
+
+@_both
+def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
+    bench = PathBench(CONFIG, operation, seed=2, pauses=0.2)
+
+    async def process(ctx: Any) -> None:
+        good = bench.asked(place=8192)
+        # The block at 1536 is that of lane 1.
+        bench.fail_lane(1, 1536 + 16 * (operation is Operation.OFFLOAD), Response.DECERR)
+        found = await bench.transfer(ctx, good)
+        assert (found.status, found.lane, found.response, found.place) == (_LANE_ERROR[operation], 1, 3, 1536)
+        bench.mend()
+        await bench.once(ctx, good)
+        bench.fail_link(8192, Response.SLVERR)
+        found = await bench.transfer(ctx, good)
+        assert (found.status, found.response, found.place) == (_LINK_ERROR[operation], 2, 8192)
+        bench.mend()
+        await bench.once(ctx, good)
+        if operation is Operation.OFFLOAD:
+            # The first block that does not fit, with nothing written behind the capacity.
+            for capacity in (4, 700):
+                found = await bench.transfer(ctx, replace(good, capacity=capacity))
+                assert found.status is Status.DESTINATION_TOO_SMALL
+        else:
+            for harm, status in _HARMS:
+                assert (await bench.transfer(ctx, bench.asked(harm=harm))).status is status
+            found = await bench.transfer(ctx, replace(good, crc=good.crc ^ 1))
+            assert (found.status, found.crc) == (Status.CRC_MISMATCH, good.crc)
+        for wait in (0, 30, 120) if operation is Operation.OFFLOAD else (0, 20, 50):
+            await bench.aborted(ctx, good, wait)
+        await bench.once(ctx, good)
+
+    bench.run(process)
+
+
+def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None:
+    bench = PathBench(CONFIG, Operation.PREFETCH, seed=3, pauses=0.0)
+    bench.answers[1] = False
+    # Every second element is zero, so each block is coded. Blocks 0 and 2 are those of lane 1.
+    raw = (bytes(4) + b"cDMA") * (CONFIG.block_bytes // 8) * 4
+    size = CONFIG.block_bytes
+    places = [each.offset for each in blocks.headers(blocks.compress(raw, 0x14, size), size)]
+
+    def harm(stream: bytearray) -> None:
+        stream[places[2] + 4] ^= 1      # the first tag of the block announces another element
+        stream[places[3] + 3] ^= 1      # a wrong number, seen in the header
+
+    async def process(ctx: Any) -> None:
+        asked = bench.asked(raw=raw, harm=harm, coding=0x14)
+        right = bench.golden.outcomes(asked)
+        await bench.begin(ctx, asked)
+        for _ in range(300):
+            await ctx.tick()
+            assert not ctx.get(bench.dut.result.valid)
+        bench.answers[1] = True
+        found = await bench.result(ctx)
+        assert found in right
+        assert (found.status, found.place) == (Status.BAD_PAYLOAD, 2)
+        bench.compare(asked, False)
+
+    bench.run(process)
+
+
+def _row(bench: PathBench, count: int, **harms: Any) -> list[Descriptor]:
+    """Transfers of different lengths between different places, at the link across a boundary of 4 KiB."""
+    block = bench.config.block_bytes
+    sizes = [3 * block, 4, block, 2 * block + 12, 64, 4 * block - 8, 16, block + 4]
+    capacity = {"capacity": 4000} if bench.operation is Operation.OFFLOAD else {}
+    return [bench.asked(sizes[number % len(sizes)], place=4096 * (1 + number % 15) - 64,
+                        device=4 * block * (number % 12), harm=harms.get(f"at{number}"), **capacity)
+            for number in range(count)]
+
+
+@_both
+@pytest.mark.parametrize(("config", "pauses"), [(LEAN, 0.2), (UNEVEN, 0.0), (SINGLE, 0.3)])
+def test_transfers_overlap(config: EngineConfig, pauses: float, operation: Operation) -> None:
+    bench = PathBench(config, operation, seed=5, pauses=pauses)
+    asked = _row(bench, 9)
+    if config.narrowing:
+        for number in (2, 5, 6):
+            asked[number] = bench.asked(2 * config.block_bytes - 8, form=1 + number % 2, place=_link(asked[number]),
+                                        device=_device(asked[number]))
+
+    async def process(ctx: Any) -> None:
+        assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
+
+    bench.run(process)
+    assert bench.most == min(config.transfers_in_flight + 1, len(asked))
+
+
+@_both
+def test_faults_and_aborts_among_transfers_that_overlap(operation: Operation) -> None:
+    """Errors of both memories, a small destination, a damaged stream and an abort hit one transfer each, and none of
+    those around it."""
+    bench = PathBench(LEAN, operation, seed=10, pauses=0.1)
+    asked = _row(bench, 7)
+    ok = Status.OK
+
+    async def several(ctx: Any, asked: list[Descriptor], failing: dict[int, Status]) -> None:
+        found = await bench.several(ctx, asked)
+        assert [each.status for each in found] == [failing.get(number, ok) for number in range(len(asked))]
+        bench.mend()
+
+    async def process(ctx: Any) -> None:
+        bench.fail_link(_link(asked[5]), Response.SLVERR)
+        if operation is Operation.OFFLOAD:
+            other = {2: Status.DESTINATION_TOO_SMALL}
+            bad = [*asked[:2], replace(asked[2], capacity=8), *asked[3:]]
+        else:
+            other = {2: Status.CRC_MISMATCH}
+            bad = [*asked[:2], replace(asked[2], crc=asked[2].crc ^ 1), *asked[3:]]
+        await several(ctx, bad, {5: _LINK_ERROR[operation], **other})
+        for lane in range(2):
+            bench.fail_lane(lane, _device(asked[5]) + 512, Response.DECERR)
+        await several(ctx, asked, {5: _LANE_ERROR[operation]})
+        for harm, status in [] if operation is Operation.OFFLOAD else [_HARMS[0], *_HARMS[3:]]:
+            bad = _row(bench, 6, at3=harm)
+            bad[2] = replace(bad[2], crc=bad[2].crc ^ 1)
+            await several(ctx, bad, {2: Status.CRC_MISMATCH, 3: status})
+        first, *others = await bench.several(ctx, _row(bench, 4), aborts=0)
+        assert first.status is Status.ABORTED
+        assert all(each.status is ok for each in others)
+
+    bench.run(process)
+    assert bench.most > 2
+
+
+@pytest.mark.parametrize(("operation", "port", "status"), [
+    (Operation.OFFLOAD, 1, Status.LANE_READ_TIMEOUT), (Operation.OFFLOAD, 2, Status.LINK_WRITE_TIMEOUT),
+    (Operation.PREFETCH, 1, Status.LANE_WRITE_TIMEOUT), (Operation.PREFETCH, 2, Status.LINK_READ_TIMEOUT)])
+def test_a_port_that_does_not_answer(operation: Operation, port: int, status: Status) -> None:
+    bench = PathBench(CONFIG, operation, seed=4, pauses=0.1)
+    bench.answers[port] = False
+
+    async def process(ctx: Any) -> None:
+        await bench.unanswered(ctx, bench.asked(), port, status)
+
+    bench.run(process)
+
+
+@pytest.mark.parametrize("in_flight", [1, 2])
+@_both
+def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
+    """Pages in any order; between them a stream that is not in pages; at last a list with too few entries."""
+    config = LEAN.replace(page_lists=True, transfers_in_flight=in_flight)
+    bench = PathBench(config, operation, seed=in_flight, pauses=0.1)
+    places = [*range(0, 0xE000, 4096)]
+    random.Random(in_flight).shuffle(places)
+    taken = iter(places)
+    asked = []
+    for number, (size, count) in enumerate([(7 * 512 + 12, 2), (512, 1), (2000, 0), (15 * 512, 3), (8192, 3)]):
+        flat = {} if count else {"place": 0xE000}
+        asked.append(bench.asked(size, device=8192 * number, pages=[next(taken) for _ in range(count)], **flat))
+    if operation is Operation.OFFLOAD:
+        asked[2] = replace(asked[2], capacity=4096)
+
+    async def process(ctx: Any) -> None:
+        for each in await bench.several(ctx, asked):
+            assert each.status is Status.OK
+        assert bench.most == in_flight + 1
+        # The list ends before the stream does.
+        short = replace(bench.asked(16384, device=0, pages=[next(taken) for _ in range(5)]), pages=1)
+        assert (await bench.transfer(ctx, short)).status is Status.PAGE_LIST_TOO_SHORT
+        await bench.once(ctx, asked[1])
+
+    bench.run(process)
+
+
+_PARITY = LEAN.replace(buffer_parity=True, safe_writes=True)
+_MEMORIES = {
+    Operation.OFFLOAD: [LaneMemory.RAW_BEATS, LaneMemory.DATA_ROWS, LaneMemory.TAG_ROWS, LaneMemory.FRAMED_ROWS],
+    Operation.PREFETCH: [LaneMemory.PAYLOAD_ROWS, LaneMemory.METADATA_WORDS, LaneMemory.BURST_BEATS]}
+
+
+def _parity(operation: Operation, seed: int) -> tuple[PathBench, Callable[..., Descriptor]]:
+    """A bench, and its transfers of six blocks. Every block has zeros and others, so all memories of its coding are
+    used; what transfers of other numbers read and write is elsewhere."""
+    raw = sparse(random.Random(seed), SIZE)
+    bench = PathBench(_PARITY, operation, seed=seed, pauses=0.2, device=raw)
+
+    def asked(number: int = 0) -> Descriptor:
+        if operation is Operation.OFFLOAD:
+            return bench.asked(6 * 512 - 12, place=4096 * number, capacity=4096)
+        return bench.asked(raw=raw[:6 * 512 - 12], place=4096 * number, device=8192 + 4096 * number)
+
+    return bench, asked
+
+
+@_both
+def test_an_error_in_a_lane_ends_the_transfer_that_meets_it(operation: Operation) -> None:
+    """It is counted, and each byte of the destination is the old one or the right one."""
+    bench, asked = _parity(operation, 3)
+
+    async def process(ctx: Any) -> None:
+        for memory in _MEMORIES[operation]:
+            for lane in range(_PARITY.lanes):
+                each, before, count = asked(), bytes(bench.lanes[0].content), bench.buffer_errors
+                await bench.spoil(ctx, lane, memory.value % 8)
+                found = await bench.transfer(ctx, each)
+                assert (found.status, found.lane) == (Status.BUFFER_PARITY, lane), f"{memory.name} of lane {lane}"
+                assert found.crc == found.bytes_written == 0
+                assert bench.buffer_errors == count + 1
+                if operation is Operation.PREFETCH:
+                    for at in range(each.raw_bytes):
+                        seen, place = bench.lanes[0].content[each.destination + at], each.destination + at
+                        assert seen in (before[place], bench.golden.device.image[at]), f"byte {at} is wrong"
+                bench.mend()
+                await bench.once(ctx, each)
+
+    bench.run(process)
+
+
+@_both
+def test_transfers_that_overlap_are_repeated_after_an_error_in_a_lane(operation: Operation) -> None:
+    bench, asked = _parity(operation, 4)
+
+    async def process(ctx: Any) -> None:
+        for number, memory in enumerate(_MEMORIES[operation]):
+            row = [asked(place) for place in range(5)]
+            await bench.spoil(ctx, number % _PARITY.lanes, memory.value % 8)
+            found = await bench.several(ctx, row)
+            assert [each.status for each in found].count(Status.OK) >= 4
+            assert bench.buffer_errors == number + 1
+            bench.mend()
+
+    bench.run(process)
+    assert bench.most > 2
