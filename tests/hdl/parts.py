@@ -8,7 +8,7 @@ from heapq import heappush
 from typing import Any
 
 from amaranth.hdl import MemoryInstance
-from amaranth.hdl._ast import SignalDict, SignalSet, _StatementList
+from amaranth.hdl._ast import SignalSet, _StatementList
 from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.sim import _pyrtl, pysim
 
@@ -77,7 +77,7 @@ class State(pysim._PyEngineState):
 
 
 class Compiler(_pyrtl._FragmentCompiler):
-    """Compiles the combinational logic of a design to parts, and leaves what is clocked to Amaranth."""
+    """Compiles the combinational logic of a design to parts, and leaves what is clocked, and memories, to Amaranth."""
 
     def __init__(self, state: State, queue: list[int]):
         super().__init__(state)
@@ -98,19 +98,15 @@ class Compiler(_pyrtl._FragmentCompiler):
         clocked.subfragments = []
         for statements in _apart(fragment.statements.get("comb", ())):
             self._compile(statements)
-        if isinstance(fragment, MemoryInstance):
-            for port in fragment._read_ports:
-                if port._domain == "comb":
-                    self._compile_read(fragment._data, port)
-            clocked._read_ports = [port for port in fragment._read_ports if port._domain != "comb"]
         processes = super().__call__(clocked) if clocked.statements or isinstance(fragment, MemoryInstance) else set()
         for inner, _, _ in fragment.subfragments:
             processes |= self(inner)
         return processes
 
     def _compile(self, statements: _StatementList) -> None:
-        emitter, masks, inputs = _emitter(), LHSMaskCollector(), SignalSet()
+        emitter, masks, inputs = _pyrtl._PythonEmitter(), LHSMaskCollector(), SignalSet()
         masks.visit_stmt(statements)
+        emitter._level += 1
         outputs = {self.state.get_signal(signal): (signal, mask) for signal, mask in masks.masks()}
         for number, (signal, _) in outputs.items():
             emitter.append(f"next_{number} = {signal.init}")
@@ -121,68 +117,25 @@ class Compiler(_pyrtl._FragmentCompiler):
             if mask not in (-1, (1 << len(signal)) - 1):
                 emitter.append(f"next_{number} = slots[{number}].curr & {~mask} | next_{number} & {mask}")
             emitter.append(f"if slots[{number}].curr != next_{number}: slots[{number}].become(next_{number})")
-        self._add(emitter, inputs, list(outputs))
-
-    def _compile_read(self, data: Any, port: Any) -> None:
-        emitter, masks, inputs = _emitter(), LHSMaskCollector(), SignalSet()
-        masks.visit_value(port._data, ~0)
-        outputs = [self.state.get_signal(signal) for signal, _ in masks.masks()]
-        for number in outputs:
-            emitter.append(f"next_{number} = slots[{number}].next")
-        rhs = _pyrtl._RHSValueCompiler(self.state, emitter, mode="curr", inputs=inputs)
-        memory = self.state.get_memory(data)
-        found = emitter.def_var("found", f"slots[{memory}].read({(1 << len(port._addr)) - 1} & {rhs(port._addr)})")
-        _pyrtl._LHSValueCompiler(self.state, emitter, rhs=rhs)(port._data)(found)
-        for number in outputs:
-            emitter.append(f"if slots[{number}].curr != next_{number}: slots[{number}].become(next_{number})")
-        part = self._add(emitter, inputs, outputs)
-
-        def written() -> bool:
-            part.wake()
-            return True
-
-        self.state.add_memory_waker(data, written)
-
-    def _add(self, emitter: Any, inputs: SignalSet, outputs: list[int]) -> Part:
-        self.texts.append(f"def run_{len(self.parts)}():\n{emitter.flush()}")
-        for number in outputs:
             self.state.slots[number].is_comb = True
-        part = Part(self.queue, [self.state.get_signal(signal) for signal in inputs], outputs)
-        self.parts.append(part)
-        return part
-
-
-def _emitter() -> Any:
-    emitter = _pyrtl._PythonEmitter()
-    emitter._level += 1
-    emitter.append("pass")
-    return emitter
+        self.texts.append(f"def run_{len(self.parts)}():\n{emitter.flush()}")
+        self.parts.append(Part(self.queue, [self.state.get_signal(signal) for signal in inputs], list(outputs)))
 
 
 def _apart(statements: Any) -> Iterator[_StatementList]:
     """Statements in lists that assign to no signal in common, each in the order given."""
-    group: SignalDict = SignalDict()
-    members: list[list[int]] = []
+    groups: list[tuple[set[int], list[int]]] = []
     for place, statement in enumerate(statements):
         masks = LHSMaskCollector()
         masks.visit_stmt(statement)
-        signals = [signal for signal, _ in masks.masks()]
-        merged = sorted({group[signal] for signal in signals if signal in group})
-        target = merged[0] if merged else len(members)
-        if not merged:
-            members.append([])
-        for other in merged[1:]:
-            members[target] += members[other]
-            members[other] = []
-            for signal, number in group.items():
-                if number == other:
-                    group[signal] = target
-        members[target].append(place)
-        for signal in signals:
-            group[signal] = target
-    for places in members:
-        if places:
-            yield _StatementList(statements[place] for place in sorted(places))
+        signals, places = {signal.duid for signal, _ in masks.masks()}, [place]
+        for group in [each for each in groups if not signals.isdisjoint(each[0])]:
+            groups.remove(group)
+            signals |= group[0]
+            places += group[1]
+        groups.append((signals, places))
+    for _, places in groups:
+        yield _StatementList(statements[place] for place in sorted(places))
 
 
 def ordered(parts: list[Part]) -> list[Part]:
