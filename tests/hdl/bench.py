@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Signal, Value
+from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Value
 from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.sim import Simulator
 
@@ -137,7 +137,7 @@ def clocked(dut: Elaboratable, process: Process, *background: Process, cycles: i
     Bench(dut).run(process, *background, cycles=cycles, seed=seed)
 
 
-async def pulse(ctx: Any, *signals: Signal) -> None:
+async def pulse(ctx: Any, *signals: Value) -> None:
     """Set signals of one bit for one cycle."""
     for signal in signals:
         ctx.set(signal, 1)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Elaboratable, Signal
+from amaranth.hdl import Elaboratable, Value
 
 from cdma.hdl.engine.axi.pages import Entry
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -15,7 +15,7 @@ from tests.hdl.bench import Process, clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give, take_packet
 
-__all__ = ["Span", "Traffic", "never_waits", "play", "rate", "spans"]
+__all__ = ["Span", "Traffic", "bursts", "never_waits", "play", "rate", "spans"]
 
 
 class Span(NamedTuple):
@@ -42,6 +42,17 @@ def spans(rng: random.Random, beat_bytes: int, count: int) -> list[Span]:
         size = rng.choice([1, beat_bytes - 1, beat_bytes, beat_bytes + 1, to_page, to_page + 1, to_page + 4096,
                            rng.randint(1, 600), rng.randint(1, 5000)])
         found.append(Span(address + 4096 * rng.randrange(4), size))
+    return found
+
+
+def bursts(address: int, length: int, beat: int, most: int) -> list[tuple[int, int, int, int]]:
+    """Bursts of a request, up to pages or multiples of the longest burst: address, beats less one, whether it is the
+    last, and bytes of the request's last beat."""
+    found, at, end, span = [], address, address + length, min(4096, most * beat)
+    while at < end:
+        stop = min(end, (at // span + 1) * span)
+        found.append((at, -(-(stop - at) // beat) - 1, int(stop == end), length % beat))
+        at = stop
     return found
 
 
@@ -124,7 +135,7 @@ def play(design: Elaboratable, memory: Memory, traffic: Sequence[Traffic], *more
     clocked(design, end, *memory.processes, *(process for each in traffic for process in each.processes), *more)
 
 
-async def rate(ctx: Any, end: Signal, other: Signal, beats: int) -> float:
+async def rate(ctx: Any, end: Value, other: Value, beats: int) -> float:
     """Beats of a stream per cycle, from the first one to the last: the test's end always goes, and the other is
     watched."""
     ctx.set(end, 1)

@@ -10,16 +10,7 @@ import pytest
 
 from cdma.hdl.engine.axi.bursts import BurstSplitter
 from tests.hdl.bench import clocked
-
-
-def _bursts(address: int, length: int, beat: int, most: int) -> list[tuple[int, int, int, int]]:
-    """Address, beats less one, whether it is the last, and bytes of the request's last beat."""
-    found, at, end, span = [], address, address + length, min(4096, most * beat)
-    while at < end:
-        stop = min(end, (at // span + 1) * span)
-        found.append((at, -(-(stop - at) // beat) - 1, int(stop == end), length % beat))
-        at = stop
-    return found
+from tests.hdl.engine.axi.masters import bursts
 
 
 @pytest.mark.parametrize(("beat", "most"), [(16, 256), (32, 256), (64, 256), (16, 16), (32, 64), (64, 16)])
@@ -54,7 +45,7 @@ def test_bursts_of_requests(beat: int, most: int, busy: float, willing: float) -
                     page = (page << 4) + rng.choice([0, 15])
                 address = (min(4096, most * beat) * page - beat * rng.randrange(1, 4)) % (1 << 40)
             length = rng.choice([1, beat, beat + 1, 4096, 4097, rng.randrange(1, 40000), rng.randrange(1, 5 * beat)])
-            expected.extend(_bursts(address, length, beat, most))
+            expected.extend(bursts(address, length, beat, most))
             while rng.random() >= busy:
                 await ctx.tick()
             ctx.set(splitter.i.valid, 1)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from amaranth.hdl import Cat
 
 from cdma.hdl.engine.axi.lite import AxiLite
-from tests.hdl.bench import clocked
-from tests.hdl.engine.axi.traffic import Pace
+from tests.hdl.bench import Process, clocked
+from tests.hdl.engine.axi.traffic import Pace, give
 
 _WORDS = 16     # registers there are; the port has room for more
 _CHANNELS = ("aw", "w", "ar")
@@ -57,24 +59,17 @@ def test_any_order_at_any_pace(seed: int) -> None:
     writes = [(rng.randrange(1 << 8), rng.getrandbits(32), rng.randrange(16)) for _ in range(60)]
     reads = [rng.randrange(1 << 8) for _ in range(60)]
     answers: dict[str, list[Any]] = {"b": [], "r": []}
-    items = {"aw": [(a,) for a, _, _ in writes], "w": [(d, s) for _, d, s in writes], "ar": [(a,) for a in reads]}
-    fields = {"aw": (bus.awaddr,), "w": (bus.wdata, bus.wstrb), "ar": (bus.araddr,)}
+    items = {"aw": [address for address, _, _ in writes], "w": [word | strobe << 32 for _, word, strobe in writes],
+             "ar": reads}
+    fields = {"aw": bus.awaddr, "w": Cat(bus.wdata, bus.wstrb), "ar": bus.araddr}
     values = {"b": (bus.bresp,), "r": (bus.rresp, bus.rdata)}
 
-    def send(channel: str) -> Any:
-        async def process(ctx: Any) -> None:
-            pace = Pace(rng, rng.choice([0, 0.5, 0.9]), 5)
-            for item in items[channel]:
-                while not pace.go():
-                    await ctx.tick()
-                for field, value in zip(fields[channel], item, strict=True):
-                    ctx.set(field, value)
-                ctx.set(getattr(bus, f"{channel}valid"), 1)
-                await ctx.tick().until(getattr(bus, f"{channel}ready"))
-                ctx.set(getattr(bus, f"{channel}valid"), 0)
-        return process
+    def send(channel: str) -> Process:
+        stream = SimpleNamespace(payload=fields[channel], valid=getattr(bus, f"{channel}valid"),
+                                 ready=getattr(bus, f"{channel}ready"))
+        return lambda ctx: give(ctx, stream, items[channel], Pace(rng, rng.choice([0, 0.5, 0.9]), 5))
 
-    def take(channel: str) -> Any:
+    def take(channel: str) -> Process:
         async def process(ctx: Any) -> None:
             pace = Pace(rng, rng.choice([0, 0.5, 0.9]), 5)
             held: Any = None

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from amaranth.hdl import Elaboratable, Module, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 
 from cdma.hdl.engine.axi import watch
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -118,7 +118,7 @@ def test_a_port_is_silent_after_one_to_two_periods() -> None:
     clocked(dut, process)
 
 
-def _watched(port: Any, made: Callable[[Any], Value], unit: Elaboratable | None = None) -> tuple[Module, Signal]:
+def _watched(port: Any, made: Callable[[Any], Value], unit: Any = None) -> tuple[Module, Signal]:
     """What is made of a port, which is that of a unit, or one whose signals the test drives on both sides."""
     m, answers = Module(), Signal()
     if unit is not None:

@@ -11,7 +11,7 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.hdl.engine.link.writer import LinkWriter
 from tests.hdl.bench import clocked
-from tests.hdl.engine.axi.masters import Span, never_waits
+from tests.hdl.engine.axi.masters import Span, bursts, never_waits
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 
@@ -31,18 +31,6 @@ async def _transfer(ctx: Any, dut: LinkWriter, address: int, content: bytes, pac
                             for at in range(0, len(content), size)], pace)
 
 
-def _bursts(address: int, size: int, beat_bytes: int, most: int) -> list[tuple[int, int]]:
-    """Bursts that a transfer is to make: pages, or multiples of the longest burst."""
-    result = []
-    end = address + size
-    span = min(_PAGE, most * beat_bytes)
-    while address < end:
-        edge = min(end, address // span * span + span)
-        result.append((address, -(-(edge - address) // beat_bytes)))
-        address = edge
-    return result
-
-
 @pytest.mark.parametrize(("beat_bytes", "outstanding", "latency", "pauses", "most"), [
     (16, 1, 0, 0.0, 256), (16, 4, 20, 0.4, 256), (32, 2, 40, 0.2, 256), (32, 4, 0, 0.6, 256), (64, 8, 100, 0.1, 256),
     (64, 1, 3, 0.5, 256), (16, 4, 20, 0.2, 16), (32, 2, 0, 0.4, 64), (64, 8, 40, 0.0, 32)])
@@ -57,21 +45,21 @@ def test_writes_its_words_and_no_more(beat_bytes: int, outstanding: int, latency
     places = [0, _PAGE - beat_bytes, _PAGE - 2 * beat_bytes, beat_bytes, *(
         rng.randrange(0, _PAGE, beat_bytes) for _ in range(4))]
     rng.shuffle(places)
-    bursts = []
+    expected = []
 
     async def process(ctx: Any) -> None:
         for size, place in zip(sizes, places, strict=True):
             address = place + _PAGE * rng.randrange(12)
             content = rng.randbytes(size)
             memory.image[address:address + size] = content
-            bursts.extend(_bursts(address, size, beat_bytes, most))
+            expected.extend((at, beats + 1) for at, beats, _, _ in bursts(address, size, beat_bytes, most))
             await _transfer(ctx, dut, address, content, Pace(rng, rng.choice([0, pauses, 0.7])))
             await ctx.tick().until(dut.written)
             assert ctx.get(dut.idle)
             memory.check(outstanding)
 
     clocked(dut, process, memory.write, never_waits(dut.axi))
-    assert memory.bursts == bursts
+    assert memory.bursts == expected
 
 
 @pytest.mark.parametrize(("beat_bytes", "outstanding", "most", "paged"), [

@@ -46,7 +46,7 @@ _PLACE = 4096 - 64
 _LISTS = 0xF000     # where page lists are
 
 
-def path(config: EngineConfig, operation: Operation) -> DataPath:
+def path(config: EngineConfig, operation: Operation) -> Any:
     """The path of a direction."""
     return OffloadPath(config) if operation is Operation.OFFLOAD else PrefetchPath(config)
 

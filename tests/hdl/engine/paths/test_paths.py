@@ -144,7 +144,7 @@ def _row(bench: PathBench, count: int, **harms: Any) -> list[Descriptor]:
     """Transfers of different lengths between different places, at the link across a boundary of 4 KiB."""
     block = bench.config.block_bytes
     sizes = [3 * block, 4, block, 2 * block + 12, 64, 4 * block - 8, 16, block + 4]
-    capacity = {"capacity": 4000} if bench.operation is Operation.OFFLOAD else {}
+    capacity: dict[str, Any] = {"capacity": 4000} if bench.operation is Operation.OFFLOAD else {}
     return [bench.asked(sizes[number % len(sizes)], place=4096 * (1 + number % 15) - 64,
                         device=4 * block * (number % 12), harm=harms.get(f"at{number}"), **capacity)
             for number in range(count)]
@@ -154,7 +154,7 @@ def _row(bench: PathBench, count: int, **harms: Any) -> list[Descriptor]:
 @pytest.mark.parametrize(("config", "pauses"), [(LEAN, 0.2), (UNEVEN, 0.0), (SINGLE, 0.3)])
 def test_transfers_overlap(config: EngineConfig, pauses: float, operation: Operation) -> None:
     bench = PathBench(config, operation, seed=5, pauses=pauses)
-    asked = _row(bench, 9)
+    asked = _row(bench, 12)
     if config.narrowing:
         for number in (2, 5, 6):
             asked[number] = bench.asked(2 * config.block_bytes - 8, form=1 + number % 2, place=_link(asked[number]),
@@ -228,7 +228,7 @@ def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
     taken = iter(places)
     asked = []
     for number, (size, count) in enumerate([(7 * 512 + 12, 2), (512, 1), (2000, 0), (15 * 512, 3), (8192, 3)]):
-        flat = {} if count else {"place": 0xE000}
+        flat: dict[str, Any] = {} if count else {"place": 0xE000}
         asked.append(bench.asked(size, device=8192 * number, pages=[next(taken) for _ in range(count)], **flat))
     if operation is Operation.OFFLOAD:
         asked[2] = replace(asked[2], capacity=4096)
