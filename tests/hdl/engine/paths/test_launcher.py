@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from amaranth.hdl import Shape
@@ -10,7 +11,7 @@ from amaranth.hdl import Shape
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.paths.launcher import Launcher
 from cdma.hdl.engine.transfer.records import request_layout
-from tests.hdl.bench import clocked
+from tests.hdl.bench import clocked, pulse
 
 _CONFIG = EngineConfig(lanes=4)
 
@@ -55,54 +56,38 @@ def test_requests_are_shown_in_order_and_again(device: str, address_bits: int, i
             await ctx.tick().until(dut.took)
             ctx.set(dut.may_take, 0)
 
-        async def launched(asked: dict[str, int], place: int) -> None:
-            for _ in range(rng.randrange(4)):
+        async def shown(stream: Any, asked: dict[str, int], pause: int) -> None:
+            for _ in range(pause):
                 await ctx.tick()
-            ctx.set(dut.next, place)
-            ctx.set(dut.may_launch, 1)
-            ctx.set(dut.launch.ready, 1)
-            payload, = await ctx.tick().sample(dut.launch.payload).until(dut.launch.valid)
-            ctx.set(dut.launch.ready, 0)
+            ctx.set(dut.may_launch, stream is dut.launch)
+            ctx.set(stream.ready, 1)
+            payload, = await ctx.tick().sample(stream.payload).until(stream.valid)
+            ctx.set(stream.ready, 0)
             ctx.set(dut.may_launch, 0)
-            _shown(config, device, asked, payload)
-
-        async def written() -> None:
-            while ctx.get(dut.writes):
-                await ctx.tick()
-            ctx.set(dut.request.valid, 0)
-            ctx.set(dut.request.payload, {"source": 99, "raw_bytes": 7})
-
-        async def followed(asked: dict[str, int]) -> None:
-            for _ in range(rng.choice([0, 20])):
-                await ctx.tick()
-            ctx.set(dut.follow.ready, 1)
-            payload, = await ctx.tick().sample(dut.follow.payload).until(dut.follow.valid)
-            ctx.set(dut.follow.ready, 0)
             _shown(config, device, asked, payload)
 
         for start in range(0, len(requests), in_flight):
             batch = requests[start:start + in_flight]
             for place, asked in enumerate(batch):
                 await taken(asked, place)
-                await launched(asked, place)
-                await written()
+                await shown(dut.launch, asked, rng.randrange(4))
+                while ctx.get(dut.writes):
+                    await ctx.tick()
+                ctx.set(dut.request.valid, 0)
+                ctx.set(dut.request.payload, {"source": 99, "raw_bytes": 7})
             for asked in batch[:rng.randint(0, len(batch))]:
-                await followed(asked)
-            ctx.set(dut.clear, 1)
+                await shown(dut.follow, asked, rng.choice([0, 20]))
             ctx.set(dut.first, 0)
-            await ctx.tick()
-            ctx.set(dut.clear, 0)
+            await pulse(ctx, dut.clear)
             assert not ctx.get(dut.follow.valid)
             if in_flight == 1:
                 continue
             for place, asked in enumerate(batch):
                 ctx.set(dut.next, place)
-                ctx.set(dut.repeats, 1)
-                await ctx.tick()
-                ctx.set(dut.repeats, 0)
-                await launched(asked, place)
+                await pulse(ctx, dut.repeats)
+                await shown(dut.launch, asked, rng.randrange(4))
             for asked in batch:
-                await followed(asked)
+                await shown(dut.follow, asked, rng.choice([0, 20]))
 
     clocked(dut, process)
 
