@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
-from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Value
+from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Signal, Value
 from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.sim import Simulator
 
 from tests.hdl.memories import WrongCollisions
 from tests.hdl.scheduler import OrderedEngine
 
-__all__ = ["CYCLES", "Bench", "clocked", "pulse", "settled"]
+__all__ = ["CYCLES", "Bench", "assigned", "clocked", "pulse", "settled"]
 
 Process = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -157,11 +157,9 @@ def _unreset(design: Fragment) -> Iterator[tuple[Value, int]]:
 
     Bits of a register that are never assigned are constants.
     """
-    masks = LHSMaskCollector()
     for domain, statements in design.statements.items():
         if domain != "comb":
-            masks.visit_stmt(statements)
-    yield from ((signal, mask) for signal, mask in masks.masks() if signal.reset_less)
+            yield from assigned(statements)
     for part, _, _ in design.subfragments:
         if isinstance(part, MemoryInstance):
             if part._write_ports:
@@ -172,6 +170,13 @@ def _unreset(design: Fragment) -> Iterator[tuple[Value, int]]:
                     yield _whole(port._data)
         else:
             yield from _unreset(part)
+
+
+def assigned(statements: Iterable[Any]) -> list[tuple[Signal, int]]:
+    """Registers without a reset that statements assign to, each with a mask of the bits."""
+    masks = LHSMaskCollector()
+    masks.visit_stmt(statements)
+    return [(signal, mask) for signal, mask in masks.masks() if signal.reset_less]
 
 
 def _whole(value: Any) -> tuple[Any, int]:
