@@ -156,9 +156,10 @@ def test_transfers_overlap(config: EngineConfig, pauses: float, operation: Opera
     bench = PathBench(config, operation, seed=5, pauses=pauses)
     asked = _row(bench, 12)
     if config.narrowing:
-        for number in (2, 5, 6):
-            asked[number] = bench.asked(2 * config.block_bytes - 8, form=1 + number % 2, place=_link(asked[number]),
-                                        device=_device(asked[number]))
+        for number in (2, 5, 8):
+            each = asked[number]
+            asked[number] = bench.asked(each.raw_bytes, form=1 + number % 2, place=_link(each), device=_device(each),
+                                        capacity=each.capacity)
 
     async def process(ctx: Any) -> None:
         assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
