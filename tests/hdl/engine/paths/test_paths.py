@@ -239,7 +239,8 @@ def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
             assert each.status is Status.OK
         assert bench.most == in_flight + 1
         # The list ends before the stream does.
-        short = replace(bench.asked(16384, device=0, pages=[next(taken) for _ in range(5)]), pages=1)
+        raw = bench.rng.randbytes(16384)
+        short = replace(bench.asked(raw=raw, device=0, pages=[next(taken) for _ in range(5)]), pages=1)
         assert (await bench.transfer(ctx, short)).status is Status.PAGE_LIST_TOO_SHORT
         await bench.once(ctx, asked[1])
 
