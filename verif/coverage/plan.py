@@ -9,22 +9,7 @@ from cdma.verif.coverage.plan_memory import MEMORY
 from cdma.verif.coverage.plan_options import OPTIONS
 from cdma.verif.coverage.plan_status import STATUSES
 
-__all__ = ["PLAN", "feature"]
+__all__ = ["PLAN"]
 
 PLAN: tuple[Feature, ...] = (*STATUSES, *CONTROL, *FORMATS, *MEMORY, *OPTIONS)
 """All features."""
-
-
-def feature(name: str) -> Feature:
-    """The feature of a name.
-
-    Raises
-    ------
-    ValueError
-        If the plan has none.
-    """
-    for each in PLAN:
-        if each.name == name:
-            return each
-    raise ValueError(f"the coverage plan has no feature {name}: its features are "
-                     f"{', '.join(each.name for each in PLAN)}")

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import Flow
 
 from cdma.verif.formal.harness import Harness, assigned
 from cdma.verif.formal.names import names_of
-from cdma.verif.formal.proofs.inside import place_after
+from cdma.verif.formal.proofs.parts import place_after
 
 __all__ = ["Twins"]
 

@@ -50,6 +50,25 @@ _TINY = load_engine("tiny")
 _SMALLEST = load_engine("smallest")
 
 
+def _behaves_alike(h: Harness, make: Callable[[], Any], gates: Mapping[str, str], loaded: Mapping[str, str],
+                   around: Callable[[Harness, Twins], None] | None, bounded: bool) -> None:
+    """Two copies with different pasts, in reset for one cycle, give the same outputs to the same inputs, {given};
+    payloads are compared while they are valid."""
+    twins = Twins(h, make, gates)
+    if not bounded:
+        twins.cleared(but=loaded)
+        twins.buffers()
+        twins.loaded(loaded)
+    if around is not None:
+        around(h, twins)
+    if any(one.reset_less for one, _ in twins.registers.values()):
+        h.cover("past_is_inside", twins.differ())
+    h.cover("goes_on", twins.moved())
+    valids = [value for path, value in twins.ports[0].items() if path.endswith("valid") and twins.is_output(path)]
+    if valids:
+        h.cover("output_is_valid", reduce(or_, valids))
+
+
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -62,28 +81,9 @@ def _reset(name: str, file: str, make: Callable[[], Any], gates: Mapping[str, st
     registers without a reset are equal, for the induction. With ``cycles`` the proof is about runs of that length, into
     which fits what ``fits`` says. ``around`` adds to the harness, and ``given`` says what it assumes.
     """
-
-    def build() -> Harness:
-        h = Harness()
-        twins = Twins(h, make, gates)
-        if cycles == 0:
-            twins.cleared(but=loaded)
-            twins.buffers()
-            twins.loaded(loaded)
-        if around is not None:
-            around(h, twins)
-        if any(one.reset_less for one, _ in twins.registers.values()):
-            h.cover("past_is_inside", twins.differ())
-        h.cover("goes_on", twins.moved())
-        valids = [value for path, value in twins.ports[0].items() if path.endswith("valid") and twins.is_output(path)]
-        if valids:
-            h.cover("output_is_valid", reduce(or_, valids))
-        return h
-
-    claim = (f"Two copies with different pasts, in reset for one cycle, give the same outputs to the same inputs, "
-             f"{given}; payloads are compared while they are valid.")
-    return Proof(f"reset_{name}", f"hdl/{file}", claim, build, "bounded" if cycles else "induction", cycles or 1, which,
-                 coverage=f"from the reset on, {fits}" if cycles else "", cover_depth=cycles or 12)
+    return Proof(f"reset_{name}", f"hdl/{file}", _behaves_alike, {
+        "make": make, "gates": gates, "loaded": loaded, "around": around, "bounded": bool(cycles)}, cycles or 1, which,
+        coverage=f"from the reset on, {fits}" if cycles else "", cover_depth=cycles or 12, words={"given": given})
 
 
 _FAULT = {"fault.resp": "fault.valid", "fault.address": "fault.valid"}
