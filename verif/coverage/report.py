@@ -11,8 +11,7 @@ from typing import Any
 from cdma.verif.common.counted import restored_points
 from cdma.verif.common.cover import restored
 from cdma.verif.coverage.exclusions import Exclusion, judge, read_exclusions
-from cdma.verif.coverage.feature import Feature
-from cdma.verif.coverage.plan import PLAN
+from cdma.verif.coverage.plan import PLAN, Feature
 from cdma.verif.coverage.points import Point, read_points
 
 __all__ = ["GOALS", "Samples", "add_up", "design_results", "functional", "of_points", "read_report"]

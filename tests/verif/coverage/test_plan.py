@@ -15,10 +15,7 @@ from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import registers, with_options
 from cdma.measure.options import OPTIONS, OPTIONS_OF
-from cdma.verif.coverage.feature import Feature
-from cdma.verif.coverage.plan import PLAN
-from cdma.verif.coverage.plan_options import NOT_COVERED
-from cdma.verif.coverage.plan_status import DIRECTIONS, ONLY_OFFLOAD, ONLY_PREFETCH
+from cdma.verif.coverage.plan import DIRECTIONS, NOT_COVERED, ONLY_OFFLOAD, ONLY_PREFETCH, PLAN, Feature
 from cdma.verif.engine.memory import CHANNELS
 from cdma.verif.engine.parameter_bins import PARAMETERS, parameter_bin
 from tests.verif.engine.sweep import EVERY

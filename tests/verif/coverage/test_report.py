@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cdma.verif.coverage.exclusions import Exclusion, judge, read_exclusions
-from cdma.verif.coverage.feature import Feature
-from cdma.verif.coverage.plan import PLAN
+from cdma.verif.coverage.plan import PLAN, Feature
 from cdma.verif.coverage.points import Point
 from cdma.verif.coverage.report import add_up, design_results, functional, read_report
 
