@@ -6,13 +6,19 @@ stores the bits of a mantissa as they are, so that only their number counts.
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import numpy as np
 
 from cdma.workload.data import SUMS
 from cdma.workload.dumps import entries, load
-from cdma.workload.timeline.ratios import TABLE, RoleRatios, measured, table_text, together
+from cdma.workload.timeline.ratios import TABLE, measured, together
+
+_ABOUT = ("Ratios of tensors without a ReLU's zeros, by what made their values and by type, measured on arrays "
+          "of a shipped dump. tools/measure_ratios.py writes this file and says which arrays have which role.")
+_DIGITS = 4
 
 ROLES = {
     "sum": r"tokens|blocks\.\d\.(out|mlp)",
@@ -27,7 +33,7 @@ ROLES = {
 of the three layers reads. The page of the data lists all arrays."""
 
 
-def ratios() -> list[RoleRatios]:
+def ratios() -> list[dict[str, Any]]:
     """The ratios of every role, in bfloat16 and in float32."""
     names = [name for _, name in entries(SUMS)]
     arrays = {name: array for file in {file for file, _ in entries(SUMS)} for name, array in load(file).items()}
@@ -37,7 +43,9 @@ def ratios() -> list[RoleRatios]:
         for dtype in ("bfloat16", "float32"):
             parts = [arrays[name] if dtype == "bfloat16" else widened(arrays[name]) for name in own]
             filling = together([(part.nbytes, measured(part)) for part in parts])
-            found.append(RoleRatios(role, dtype, SUMS.name, tuple(own), sum(part.nbytes for part in parts), filling))
+            found.append({"role": role, "dtype": dtype, "dump": SUMS.name, "arrays": own,
+                          "raw_bytes": sum(part.nbytes for part in parts), "density": round(filling.density, _DIGITS),
+                          "ratios": {name: round(ratio, _DIGITS) for name, ratio in filling.ratios.items()}})
     return found
 
 
@@ -49,4 +57,4 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table_text(ratios()), encoding="utf-8")
+    TABLE.write_text(json.dumps({"about": _ABOUT, "roles": ratios()}, indent=1) + "\n", encoding="utf-8")
