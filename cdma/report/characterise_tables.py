@@ -141,7 +141,7 @@ def characterise_text(found: Measured, every: bool = False) -> str:
 def group_table(found: Measured, left: Sequence[int] | None = None) -> Table:
     """The groups of alike arrays, and all together; ranges over the arrays of a group."""
     whole = found.totals[0]
-    rows = [{"name": group.name, "arrays": group.arrays, "shape": group.shape, "type": group.dtype,
+    rows = [{"name": group.name, "arrays": group.arrays, "shape": group.first.shape, "type": group.first.dtype,
              "coded": group.stored, "density": _between(group.density_range, 3),
              "ratio": _between(group.ratio_range, 2), "offload": found.offload(group.arrays)} for group in found.groups]
     rows.append({"name": "in all", "arrays": found.arrays, "shape": (), "type": whole.format, "coded": whole,
@@ -169,9 +169,9 @@ def total_table(totals: Sequence[Coded], left: Sequence[int] | None = None) -> T
 def _coded_table(heading: str, arrays: Iterable[tuple[str, Sequence[Array]]], found: Measured,
                  left: Sequence[int] | None = None) -> Table:
     """A row for the arrays of each name, together."""
-    zeros = [Column("run mean", "coded.density.runs.zero_run_mean", ".1f"),
-             Column("p90", "coded.density.runs.zero_run_p90", ","),
-             Column("clustering", "coded.density.spread.clustering", ".1f")]
+    zeros = [Column("run mean", "coded.density.zero_run_mean", ".1f"),
+             Column("p90", lambda row: row["coded"].density.zero_run_percentile(90), ","),
+             Column("clustering", "coded.density.clustering", ".1f")]
     return Table([Column(heading, "name"), _RAW_BYTES, _DENSITY, *zeros, *_EXPONENTS, *_RATIOS, _BEST, *_TIMES],
                  [{"name": name, "coded": reduce(add, (array.stored for array in own)), "offload": found.offload(own)}
                   for name, own in arrays], left=left)
@@ -180,7 +180,7 @@ def _coded_table(heading: str, arrays: Iterable[tuple[str, Sequence[Array]]], fo
 def training(groups: Sequence[Group]) -> tuple[list[str], dict[str, list[float | None]]]:
     """The steps of training as labels, and the density of the layers at each, alike ones together; both empty without
     steps."""
-    stepped = [group for group in groups if group.step is not None]
+    stepped = [group for group in groups if group.first.step is not None]
     steps = sorted({_step(group.first) for group in stepped})
     found = {(group.layer, _step(group.first)): group.stored.density.density for group in stepped}
     return [step_text(*step) for step in steps], {layer: [found.get((layer, step)) for step in steps]
