@@ -176,7 +176,7 @@ def _areas(names: Iterable[str], of: Callable[[str], Any], modules: Sequence[str
 
 
 def _timings(names: Iterable[str], of: Callable[[str], Any], setup: Setup, progress: Progress,
-             **how: str) -> list[dict[str, Any]]:
+             **how: Any) -> list[dict[str, Any]]:
     """The timing of cores by name in cells."""
     return [{"preset": name} | timing(of(name), liberty=setup.library, **how)
             for name in _each(names, "timing {}", progress)]
