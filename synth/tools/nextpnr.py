@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from cdma.synth.tools.programs import candidates
+from cdma.synth.tools.programs import candidates, run
 
 __all__ = ["Nextpnr", "NextpnrError", "Report", "find"]
 
@@ -59,18 +57,13 @@ class Nextpnr:
         NextpnrError
             If it does not fit or cannot be routed; the message has what nextpnr said.
         """
-        with tempfile.TemporaryDirectory(prefix="cdma_pnr_") as name:
-            folder = Path(name)
-            folder.joinpath("net.json").write_text(netlist, encoding="utf-8")
-            done = subprocess.run([*self.command, "--json", "net.json", "--report", "report.json", "-q", *options],
-                                  cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, text=True, check=False)
-            report = folder / "report.json"
-            if done.returncode or not report.is_file():
-                said = [line.strip() for line in done.stderr.splitlines() if "ERROR" in line or "terminate" in line]
-                raise NextpnrError(f"nextpnr could not do the {about}: "
-                                   f"{said[0] if said else f'exit code {done.returncode}'}")
-            return json.loads(report.read_text(encoding="utf-8"))
+        done, made = run([*self.command, "--json", "net.json", "--report", "report.json", "-q", *options],
+                         {"net.json": netlist}, ["report.json"])
+        if done.returncode or not made:
+            said = [line.strip() for line in done.stderr.splitlines() if "ERROR" in line or "terminate" in line]
+            raise NextpnrError(f"nextpnr could not do the {about}: "
+                               f"{said[0] if said else f'exit code {done.returncode}'}")
+        return json.loads(made["report.json"])
 
 
 @lru_cache

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from cdma.synth.tools.programs import candidates
+from cdma.synth.tools.programs import candidates, run
 
 __all__ = ["OLDEST", "Progress", "Yosys", "YosysError", "find", "report"]
 
@@ -53,8 +53,6 @@ class Yosys:
     def run(self, script: str, inputs: Mapping[str, str | bytes], outputs: Sequence[str], about: str) -> dict[str, str]:
         """Runs a script in a temporary folder.
 
-        Every path in the script is relative to that folder: the WebAssembly build sees its own ``/tmp``.
-
         Parameters
         ----------
         script : str
@@ -76,20 +74,12 @@ class Yosys:
         YosysError
             If the script fails; the message has what Yosys said.
         """
-        with tempfile.TemporaryDirectory(prefix="cdma_synth_") as name:
-            folder = Path(name)
-            for file, content in inputs.items():
-                folder.joinpath(file).write_bytes(content.encode() if isinstance(content, str) else content)
-            folder.joinpath("run.ys").write_text(script)
-            # The WebAssembly build loses standard output after abc has run; only the log file is complete.
-            done = subprocess.run([*self.command, "-q", "-l", "log", "run.ys"], cwd=folder, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-            missing = [file for file in outputs if not folder.joinpath(file).is_file()]
-            if done.returncode or missing:
-                log = folder / "log"
-                said = _last_error(log.read_text(errors="replace") if log.is_file() else "", done.stderr)
-                raise YosysError(f"Yosys could not do the {about}: {said or f'exit code {done.returncode}'}")
-            return {file: folder.joinpath(file).read_text() for file in outputs}
+        # The WebAssembly build loses standard output after abc has run; only the log file is complete.
+        done, made = run([*self.command, "-q", "-l", "log", "run.ys"], {**inputs, "run.ys": script}, [*outputs, "log"])
+        if done.returncode or not {*outputs} <= {*made}:
+            said = _last_error(made.get("log", ""), done.stderr)
+            raise YosysError(f"Yosys could not do the {about}: {said or f'exit code {done.returncode}'}")
+        return {file: made[file] for file in outputs}
 
 
 def _last_error(log: str, stderr: str) -> str:
