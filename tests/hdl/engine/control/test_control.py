@@ -114,18 +114,13 @@ def test_events_are_counted_once(seed: int) -> None:
 @pytest.mark.parametrize("config", [CONFIG, CONFIG.replace(queue_depth=16)], ids=["8", "16"])
 @simulated(Bench)
 async def test_full_queues(bench: Bench, ctx: Any, config: EngineConfig) -> None:
-    """Descriptors are refused when their queue is full, and wait when completions have no place; none is lost."""
-    path, depth = bench.paths["offload"], config.queue_depth
+    """The ring waits for places, and takes one that a doorbell was meant for; completions wait, too; none is lost."""
+    path, depth, count = bench.paths["offload"], config.queue_depth, 2 * config.queue_depth + 8
     path.cycles = _FOR_EVER
-    await bench.push("offload", good(1, tag=0))
-    await bench.reads(STATUS=1)
-    await bench.until("OFFLOAD_QUEUE", 0xFF, 0)
-    for tag in range(1, depth + 1):
-        await bench.reads(OFFLOAD_QUEUE=(depth - tag + 1) << 8 | tag - 1)
-        await bench.write("OFFLOAD_DESCRIPTOR_1", tag)
-        await bench.write("OFFLOAD_DOORBELL", 1)
-    await bench.reads(OFFLOAD_QUEUE=depth)
-    await bench.write("OFFLOAD_DESCRIPTOR_1", 99)
+    await bench.ring("offload", 0, 64, *(good(1, tag=k) for k in range(count)))
+    await bench.until("OFFLOAD_QUEUE", 0xFF, depth)
+    await bench.wait(200)
+    await bench.reads(OFFLOAD_QUEUE=depth, OFFLOAD_RING_HEAD=depth + 1, STATUS=1)       # one is at work
     for register, bit in (("DOORBELL", 1), ("COMPLETION_POP", 2)):
         await bench.refused(f"OFFLOAD_{register}", 1, "OFFLOAD_REFUSED", bit)
         await bench.write(f"OFFLOAD_{register}", 0)     # does nothing, so it is not refused
@@ -134,13 +129,12 @@ async def test_full_queues(bench: Bench, ctx: Any, config: EngineConfig) -> None
     await bench.write("OFFLOAD_ABORT", 1)
     await bench.until("OFFLOAD_COMPLETIONS", 0xFF, depth)
     await bench.until("STATUS", 0xFFFF, 0x100)      # blocked, not busy
-    await bench.reads(OFFLOAD_QUEUE=(depth - 1) << 8 | 1)
+    await bench.wait(200)
+    await bench.reads(OFFLOAD_QUEUE=depth, OFFLOAD_RING_HEAD=2 * depth)
     assert len(path.seen) == depth
-    await bench.push("offload", good(1, tag=depth + 1))
-    await bench.outcomes("offload", (0, _ABORTED), *((tag, _OK) for tag in range(1, depth + 2)))
+    await bench.outcomes("offload", (0, _ABORTED), *((tag, _OK) for tag in range(1, count)))
     await bench.reads(OFFLOAD_COMPLETIONS=0, STATUS=0, OFFLOAD_QUEUE=depth << 8,
                       **{f"OFFLOAD_COMPLETION_{word}": 0 for word in range(16)})
-    await bench.refused("OFFLOAD_COMPLETION_POP", 1, "OFFLOAD_REFUSED", 2)
 
 
 @_BOTH
@@ -195,42 +189,23 @@ async def test_a_cause_in_the_cycle_of_its_clear_stays(bench: Bench, ctx: Any) -
     assert left[0] == 1 and left[-1] == 0       # the sweep went across the completion
 
 
-@_BOTH
-@simulated(Bench)
-async def test_abort(bench: Bench, ctx: Any, name: str, operation: int) -> None:
-    path, register = bench.paths[name], f"{name.upper()}_ABORT"
-    await bench.write(register, 1)      # nothing runs
-    await bench.reads(**{register: 0})
-    await bench.push(name, good(operation, tag=1))
-    await bench.outcomes(name, (1, _OK))
-    path.cycles = _FOR_EVER
-    await bench.push(name, good(operation, tag=2), good(operation, tag=3))
-    while not path.inside:
-        await ctx.tick()
-    await bench.write(register, 0)
-    await bench.wait(20)
-    assert path.aborted == 0
-    path.cycles = 5
-    await bench.write(register, 1)
-    assert await bench.completion(name) == Completion(tag=2, status=_ABORTED, operation=operation)
-    await bench.outcomes(name, (3, _OK))
-    assert path.aborted == 1
-    await bench.reads(**{register: 0})
-
-
 @pytest.mark.parametrize("delay", range(0, 44, 4))
 @simulated(Bench)
 async def test_abort_at_any_time(bench: Bench, ctx: Any, delay: int) -> None:
     """Whenever it comes, there is one completion, and the next transfer is not touched."""
-    path = bench.paths["offload"]
-    await bench.push("offload", good(1, tag=1))
+    name, operation = DIRECTIONS[delay // 4 % 2]
+    path, register = bench.paths[name], f"{name.upper()}_ABORT"
+    await bench.write(register, 1)      # nothing runs
+    await bench.reads(**{register: 0})
+    await bench.push(name, good(operation, tag=1))
+    await bench.write(register, 0)
     await bench.wait(delay)
-    await bench.write("OFFLOAD_ABORT", 1)
-    done = await bench.completion("offload")
-    assert (done.tag, done.status) == (1, _ABORTED if path.aborted else _OK)
-    await bench.push("offload", good(1, tag=2))
-    await bench.outcomes("offload", (2, _OK))
-    await bench.reads(OFFLOAD_COMPLETIONS=0)
+    await bench.write(register, 1)
+    done = await bench.completion(name)
+    assert (done.tag, done.status, done.bytes_written) == ((1, _ABORTED, 0) if path.aborted else (1, _OK, 7))
+    await bench.push(name, good(operation, tag=2))
+    await bench.outcomes(name, (2, _OK))
+    await bench.reads(**{f"{name.upper()}_COMPLETIONS": 0, register: 0})
 
 
 @pytest.mark.parametrize("seed", range(3))

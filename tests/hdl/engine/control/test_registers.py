@@ -94,7 +94,8 @@ async def test_refused_writes_leave_a_bit_of_their_kind(bench: Bench, ctx: Any, 
     await bench.write(f"{other}_RING_SIZE", 64)         # the other direction's is not enabled
     await bench.push(name, good(operation))
     await bench.until(f"{upper}_QUEUE", 0xFF, 0)
-    for _ in range(bench.config.queue_depth):
+    for level in range(bench.config.queue_depth):
+        await bench.reads(**{f"{upper}_QUEUE": (bench.config.queue_depth - level) << 8 | level})
         await bench.write(f"{upper}_DOORBELL", 1)
     await bench.reads(**{f"{upper}_REFUSED": 0})
     await refused(("DOORBELL", 1, doorbell))

@@ -58,20 +58,6 @@ async def test_both_rings_take_turns_until_one_fails(bench: Bench, ctx: Any) -> 
     await bench.outcomes("prefetch", (6, _OK), (7, _OK))
 
 
-@simulated(Bench)
-async def test_the_ring_waits_for_places_in_the_queue(bench: Bench, ctx: Any) -> None:
-    """It takes a place that a doorbell was meant for, too: the refusal shows in REFUSED."""
-    path, depth = bench.paths["offload"], bench.config.queue_depth
-    path.cycles = 100_000
-    await bench.ring("offload", 0, 32, *(good(1, tag=k) for k in range(31)))
-    await bench.wait(1200)
-    await bench.reads(OFFLOAD_RING_HEAD=depth + 1, OFFLOAD_QUEUE=depth)     # one is at work
-    await bench.refused("OFFLOAD_DOORBELL", 1, "OFFLOAD_REFUSED", 1)
-    path.cycles = 2
-    await bench.write("OFFLOAD_ABORT", 1)
-    await bench.outcomes("offload", (0, Status.ABORTED), *((tag, _OK) for tag in range(1, 31)))
-
-
 @pytest.mark.parametrize("seed", range(4))
 @simulated(lambda seed: Bench(seed=seed, pauses=0.3, latency=seed * 5))
 async def test_ring_and_doorbell_together(bench: Bench, ctx: Any, seed: int) -> None:

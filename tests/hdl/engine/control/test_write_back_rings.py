@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
 
-from cdma.golden.engine import Completion, Status
+from cdma.golden.engine import Completion, Status, unpack_record
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, SLVERR, Bench, good, simulated
 
@@ -38,15 +37,10 @@ class _Bench(Bench):
         return bytes(self.written.content[at:at + 64])
 
     async def record(self, direction: str, index: int, phase: int) -> Completion:
-        """Polls memory until a record is there, as a driver does, and takes it apart.
-
-        Its last word has the phase, 1 in the first pass, and its place in the ring; the others are the completion's.
-        """
+        """Polls memory until a record is there, as a driver does, and takes it apart."""
         for _ in range(1000):
-            record = self.place(direction, index)
-            if record[60] & 1 == phase:
-                assert struct.unpack("<I", record[60:]) == (phase | index << 16,)
-                return Completion.unpack(record[:60] + bytes(4))
+            if found := unpack_record(self.place(direction, index), index, phase):
+                return found
             await self.wait(1)
         raise AssertionError(f"no record came at {index}")
 
