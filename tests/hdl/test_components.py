@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 from cdma import hdl
 
 _TESTS = Path(__file__).resolve().parent
-_SIMULATES = {"Bench", "clocked", "settled"}
+_SIMULATES = {"Bench", "clocked", "settled", "simulated"}
 
 WHOLE = {
     "cdma.hdl.engine.engine.Engine", "cdma.hdl.generate.axis.AxiStreamCore",
@@ -33,7 +33,8 @@ _PAYLOAD = {
     "row_unpacker.RowUnpacker": "block_result.BlockResult row_ring.RowRing tag_slicer.TagSlicer",
 }
 PARTS = {f"cdma.hdl.codec.payload.{part}": f"cdma.hdl.codec.payload.{whole}"
-         for whole, parts in _PAYLOAD.items() for part in parts.split()}
+         for whole, parts in _PAYLOAD.items() for part in parts.split()} | {
+    "cdma.hdl.engine.control.write_back_rings.WriteBackRings": "cdma.hdl.engine.control.control.Control"}
 """Components in whose bytes, beats and cycles faults of their parts show: mutants of the parts were tried against the
 tests of the whole."""
 
