@@ -142,11 +142,12 @@ class PathBench:
     def _memory(self, number: int) -> Process:
         """A memory that does not answer before it may."""
         memory = [*self.lanes, self.link][number]
+        reads = self._offload == (number < self.config.lanes)
 
         async def serve(ctx: Any) -> None:
             while not self.answers[number]:
                 await ctx.tick()
-            await memory.processes[0](ctx)
+            await (memory.read(ctx) if reads else memory.write(ctx))
 
         return serve
 
