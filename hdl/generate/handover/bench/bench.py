@@ -7,6 +7,7 @@ Descriptors are written to the registers and completions are read there word by 
 """
 
 import itertools
+import logging
 import os
 import random
 import re
@@ -19,7 +20,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
-from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlave
+from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlaveRead, AxiSlaveWrite
 
 HERE = Path(__file__).resolve().parent
 HEADER = (HERE / "engine.h").read_text()
@@ -65,17 +66,15 @@ class Engine:
         self.device, self.link = Memory(rng, size), Memory(rng, size)
         self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn,
                                        reset_active_level=False)
-        for side in (self.registers.write_if, self.registers.read_if):
-            side.log.setLevel("ERROR")
         clock = "link_" if NUMBERS["LINK_CLOCK"] else ""
         ports = [(f"m_axi_lane{lane}", "", self.device) for lane in range(NUMBERS["LANES"])]
+        logging.getLogger(f"cocotb.{ENGINE}.s_axil").setLevel(logging.ERROR)
         for prefix, domain, memory in [*ports, ("m_axi_link", clock, self.link)]:
-            port = AxiSlave(AxiBus.from_prefix(dut, prefix), getattr(dut, f"{domain}aclk"),
-                            getattr(dut, f"{domain}aresetn"), target=memory, reset_active_level=False)
-            for side in (port.write_if, port.read_if):
-                side.log.setLevel("ERROR")
-            for channel in (port.read_if.ar_channel, port.read_if.r_channel, port.write_if.aw_channel,
-                            port.write_if.w_channel, port.write_if.b_channel):
+            logging.getLogger(f"cocotb.{ENGINE}.{prefix}").setLevel(logging.ERROR)
+            bus = AxiBus.from_prefix(dut, prefix)
+            pins = getattr(dut, f"{domain}aclk"), getattr(dut, f"{domain}aresetn"), memory, False
+            read, write = AxiSlaveRead(bus.read, *pins), AxiSlaveWrite(bus.write, *pins)
+            for channel in (read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel):
                 often = rng.choice((0, rng.random() / 2))
                 if often:
                     channel.set_pause_generator(itertools.cycle([rng.random() < often for _ in range(997)]))
