@@ -175,7 +175,7 @@ def main():
     runner = get_runner(simulator)
     folder = HERE / "build_cocotb" / simulator
     # The Verilog has no delays and no `timescale; Icarus would count in seconds, in which no clock of 10 ns fits.
-    sources = [HERE / each for each in os.environ["SOURCES"].split()]
+    sources = [HERE.parent / each for each in (HERE.parent / f"{ENGINE}.f").read_text().split()]
     runner.build(sources=sources, hdl_toplevel=ENGINE, build_args=options, build_dir=folder, timescale=("1ns", "1ps"))
     plusargs = {"verilator": ["+verilator+rand+reset+2", f"+verilator+seed+{int(seed) + 1}"], "icarus": []}[simulator]
     found = runner.test(test_module="bench", hdl_toplevel=ENGINE, build_dir=folder, test_dir=HERE, seed=seed,
