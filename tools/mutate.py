@@ -36,7 +36,7 @@ _SIGNS = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.Gt
           ast.BitOr: ("|", "&"), ast.BitXor: ("^", "|"), ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<")}
 _NAMES = {"any": "all", "all": "any", "min": "max", "max": "min"}
 _BENCHES = (["tests/verif/engine/test_engines.py", "-k", "tiny or smallest or sweep0"],
-            ["tests/verif/core/test_cores.py", "tests/verif/core/test_block_cores.py"])
+            ["tests/verif/core/test_cores.py"])
 
 Change = tuple[int, int, bytes, str]
 """From and to which byte something is replaced, by what, and what is changed in a few words."""

@@ -10,7 +10,7 @@ from cdma.golden.codec import lines as zvc
 from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.verif.common.stream import Bytes, Packet
 from cdma.verif.common.tensors import random_raw
-from cdma.verif.core.lines import walk
+from cdma.verif.core.packets import walk
 
 __all__ = ["damaged", "fractions", "packed", "partial_lines", "random_packets"]
 

@@ -12,7 +12,7 @@ from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, 
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.table import COUNTERS, registers
 from cdma.verif.common import cover
-from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS
 from cdma.verif.engine.layout import Arena
 from cdma.verif.engine.lite import Registers
 from cdma.verif.engine.sampling import Sampler

@@ -23,7 +23,7 @@ from cdma.golden.engine import OPEN, Completion, Descriptor, Operation, Windows
 from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.common import cover, job
-from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS
 from cdma.verif.engine.control import Channel, Control, Ring, WriteBackRing
 from cdma.verif.engine.layout import OutOfSpaceError
 from cdma.verif.engine.link_clock import LinkClock

@@ -10,10 +10,17 @@ import numpy as np
 from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.hdl.codec.payload.unpacking import PayloadError
 from cdma.verif.common.stream import Packet
-from cdma.verif.core.benches.block_common import block_ready
-from cdma.verif.core.benches.common import CONDITIONS, generator, reset_in_packets, share
-from cdma.verif.core.blocks import stimulus
-from cdma.verif.core.blocks.packets import Payload, RawPacket, expected_raw, payloads
+from cdma.verif.core import block_stimulus as stimulus
+from cdma.verif.core.benches.common import (
+    across_thirds,
+    each_condition,
+    generator,
+    random_conditions,
+    ready,
+    reset_in_packets,
+    share,
+)
+from cdma.verif.core.packets import Payload, RawPacket, expected_raw, payloads
 
 
 def _payloads(packets: list[RawPacket], block_bytes: int) -> list[Payload]:
@@ -31,33 +38,27 @@ def _payloads(packets: list[RawPacket], block_bytes: int) -> list[Payload]:
 @cocotb.test()
 async def corner_cases(dut: Any) -> None:
     """Payloads of the directed corners of every coding, under several conditions."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
     packets = _payloads(list(stimulus.corner_packets(bench.config, int(generator().integers(1 << 30)))),
                         bench.config.block_bytes)
-    for number, (idle, backpressure, burst) in enumerate(CONDITIONS):
-        # Each condition sees its share of the packets, and each packet two conditions.
-        bench.stall(idle, backpressure, int(generator().integers(1 << 30)), burst)
-        await bench.play(packets[number % 3::3][:share(len(packets))])
+    await across_thirds(bench, packets)
 
 
 @cocotb.test()
 async def random_payloads(dut: Any) -> None:
     """Payloads of random codings, lengths and densities, under random conditions."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
     rng = generator()
-    for _ in range(share(6)):
-        idle, backpressure = rng.choice([0, 0, 0.1, 0.5, 0.8], 2).tolist()
-        bench.stall(idle, backpressure, int(rng.integers(1 << 30)), float(rng.choice([1, 4, 20])))
+    for _ in random_conditions(bench, rng, share(6)):
         await bench.play(_payloads(stimulus.random_packets(rng, bench.config, share(20)), bench.config.block_bytes))
 
 
 @cocotb.test()
 async def malformed_payloads(dut: Any) -> None:
     """Faults of every kind: golden's code and line, and the blocks between them are right."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
     rng = generator()
-    for idle, backpressure, burst in CONDITIONS[:share(4)]:
-        bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
+    for _ in each_condition(bench, rng, share(4)):
         packets = stimulus.damaged(rng, bench.config, 8 * share(8)) + stimulus.refused(rng, bench.config, share(16))
         order = rng.permutation(len(packets))
         await bench.play([packets[place] for place in order])
@@ -66,7 +67,7 @@ async def malformed_payloads(dut: Any) -> None:
 @cocotb.test()
 async def every_error_code(dut: Any) -> None:
     """A payload for each error code, made by hand from a block of two lines."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
     config = bench.config
     for coding in (number for number in config.numbers if number & 0x10):
         size = coding & 0x0F
@@ -111,7 +112,7 @@ async def every_error_code(dut: Any) -> None:
 @cocotb.test()
 async def reset_in_mid_packet(dut: Any) -> None:
     """Nothing of a payload that a reset cuts off shows up later; right and damaged payloads."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
 
     def make(rng: np.random.Generator) -> Packet:
         if rng.random() < 0.3:

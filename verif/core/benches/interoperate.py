@@ -20,10 +20,9 @@ from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.core import CoreConfig
 from cdma.verif.common import job
 from cdma.verif.common.tensors import corners
-from cdma.verif.core import stimulus
+from cdma.verif.core import block_stimulus, stimulus
 from cdma.verif.core.benches.common import generator
-from cdma.verif.core.blocks import stimulus as block_stimulus
-from cdma.verif.core.blocks.packets import expected_raw, payloads
+from cdma.verif.core.packets import expected_raw, payloads
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from cdma.golden.engine import (
     Window,
     Windows,
 )
-from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS
 from cdma.verif.engine.control import Channel, WriteBackRing
 from cdma.verif.engine.lite import refused
 from cdma.verif.engine.memory import Behaviour
