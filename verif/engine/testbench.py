@@ -202,12 +202,11 @@ class EngineTestbench(Transfers):
 
     def rings(self, entries: int) -> dict[Operation, Ring]:
         """A ring for each direction, with places in link memory."""
-        return {operation: Ring(self.control, channel, self.link, self.link_arena, entries)
-                for operation, channel in self.control.channels.items()}
+        return {operation: Ring(self, channel, entries) for operation, channel in self.control.channels.items()}
 
     def write_back(self, entries: int) -> dict[Operation, WriteBackRing]:
         """A write-back ring for each direction, with places in link memory."""
-        return {operation: WriteBackRing(self.control, channel, self.link, self.link_arena, entries)
+        return {operation: WriteBackRing(self, channel, entries)
                 for operation, channel in self.control.channels.items()}
 
     async def push(self, descriptors: Sequence[Descriptor]) -> None:
@@ -240,14 +239,27 @@ class EngineTestbench(Transfers):
             await task
         return [found[at] for at in range(len(descriptors))]
 
+    async def load_and_run(self, descriptors: Sequence[Descriptor]) -> list[Completion]:
+        """Load both memories, and run descriptors through the windows."""
+        await self.load()
+        return await self.run(descriptors)
+
     async def _serve(self, channel: Channel, own: list[tuple[int, Descriptor]],
                      feed: Callable[[list[Descriptor]], Coroutine[Any, Any, None]],
                      found: dict[int, Completion]) -> None:
         feeder = cocotb.start_soon(feed([each for _, each in own]))
         for at, descriptor in own:
-            found[at] = await channel.completion(self.patience(descriptor))
-            self.scoreboard.judge(descriptor, found[at], channel=channel.operation)
+            found[at] = await self.completed(descriptor, channel)
         await feeder
+
+    async def completed(self, descriptor: Descriptor, channel: Channel | None = None, *, aborted: bool = False,
+                        longer: int = 0) -> Completion:
+        """Take the next completion of a descriptor's direction, or of a channel, and judge it; ``aborted`` tells
+        whether an abort was asked for, ``longer`` how many more cycles it may take."""
+        channel = channel or self.control.channels[Operation(descriptor.operation)]
+        seen = await channel.completion(self.patience(descriptor) + longer)
+        self.scoreboard.judge(descriptor, seen, channel=channel.operation, aborted=aborted)
+        return seen
 
     @property
     def link_cycle(self) -> float:

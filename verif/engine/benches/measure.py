@@ -10,6 +10,7 @@ from cdma.golden.codec.coding import Coding
 from cdma.golden.engine import Descriptor, Operation, Status
 from cdma.verif.common import job
 from cdma.verif.common.tensors import network_values
+from cdma.verif.engine.control import enabled
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.stimulus import RawTensor
 from cdma.verif.engine.testbench import EngineTestbench, ready
@@ -34,13 +35,10 @@ async def measure(dut: Any) -> None:
         prefetches = [bench.prefetch(stream, tensor, check_crc=bench.config.crc) for _ in each]
         rings = bench.write_back(asked["ring_entries"]) if asked["ring_entries"] else {}
         await bench.load()
-        for ring in rings.values():
-            await ring.enable()
-        for direction, descriptors in (("offload", offloads), ("prefetch", prefetches)):
-            passages.append({"direction": direction, "density": density, "raw_bytes": len(each) * tensor.raw.size,
-                             "packed_bytes": len(each) * stream.size} | await _passage(bench, descriptors))
-        for ring in rings.values():
-            await ring.disable()
+        async with enabled(*rings.values()):
+            for direction, descriptors in (("offload", offloads), ("prefetch", prefetches)):
+                passages.append({"direction": direction, "density": density, "raw_bytes": len(each) * tensor.raw.size,
+                                 "packed_bytes": len(each) * stream.size} | await _passage(bench, descriptors))
         await bench.compare()
     job.report({"passages": passages})
 
@@ -75,9 +73,7 @@ async def _row(bench: EngineTestbench, descriptors: list[Descriptor]) -> int:
     feeder = cocotb.start_soon(channel.feed(descriptors))
     for descriptor in descriptors:
         if channel.records is not None:
-            done = await channel.completion(bench.patience(descriptor))
-            bench.scoreboard.judge(descriptor, done)
-            cycles = done.cycles
+            cycles = (await bench.completed(descriptor)).cycles
             continue
         for _ in range(bench.patience(descriptor)):
             if await channel.read("COMPLETIONS"):
