@@ -111,6 +111,15 @@ async def refused_descriptors(dut: Any) -> None:
     await bench.compare()
 
 
+def _span(descriptor: Descriptor, reads: bool) -> tuple[str, int, int]:
+    """Memory, address and size of what a transfer reads, or writes."""
+    if descriptor.operation == Operation.OFFLOAD:
+        return ("device", descriptor.source, descriptor.raw_bytes) if reads else (
+            "link", descriptor.destination, descriptor.capacity)
+    return ("link", descriptor.source, descriptor.packed_bytes) if reads else (
+        "device", descriptor.destination, descriptor.raw_bytes)
+
+
 @cocotb.test()
 async def errors_of_memory(dut: Any) -> None:
     """An error response at any address of either memory: status, lane and address of the burst."""
@@ -122,15 +131,10 @@ async def errors_of_memory(dut: Any) -> None:
         await bench.load()
         resp = _RESPONSES[case % 2]
         for descriptor in pair:
-            offload = descriptor.operation == Operation.OFFLOAD
-            spans = [("device", descriptor.source, descriptor.raw_bytes),
-                     ("link", descriptor.destination, descriptor.capacity)] if offload else [
-                ("link", descriptor.source, descriptor.packed_bytes),
-                ("device", descriptor.destination, descriptor.raw_bytes)]
-            name, first, size = spans[case // 2 % 2]
+            reads = case // 2 % 2 == 0
+            name, first, size = _span(descriptor, reads)
             at = first + int(bench.rng.integers(size))
             last = at + int(bench.rng.choice([0, 64, size]))
-            reads = offload == (name == "device")
             await bench.fail(name, at, last, resp, reads=reads, writes=not reads)
             await bench.run([descriptor])
             await bench.heal()
@@ -148,8 +152,7 @@ async def errors_among_transfers_that_overlap(dut: Any) -> None:
         for memory, of_offload in (("device", bool(bench.rng.integers(2))), ("link", bool(bench.rng.integers(2)))):
             each = both[0 if of_offload else 1][int(bench.rng.integers(1, 6))]
             reads = of_offload == (memory == "device")
-            first, size = (each.source, each.raw_bytes if of_offload else each.packed_bytes) if reads else (
-                each.destination, each.capacity if of_offload else each.raw_bytes)
+            _, first, size = _span(each, reads)
             at, resp = first + int(bench.rng.integers(size)), int(bench.rng.choice(_RESPONSES))
             await bench.fail(memory, at, at, resp, reads=reads, writes=not reads)
         await bench.run(descriptors)
