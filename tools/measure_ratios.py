@@ -9,14 +9,20 @@ With ``--check`` nothing is written, and the exit code is 1 when the file differ
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
+from typing import Any
 
 import numpy as np
 
 from cdma.workload.data import SUMS
 from cdma.workload.dumps import entries, load
-from cdma.workload.timeline.ratios import TABLE, RoleRatios, measured, table_text, together
+from cdma.workload.timeline.ratios import TABLE, measured, together
+
+_ABOUT = ("Ratios of tensors without a ReLU's zeros, by what made their values and by type, measured on arrays "
+          "of a shipped dump. tools/measure_ratios.py writes this file and says which arrays have which role.")
+_DIGITS = 4
 
 ROLES = {
     "sum": r"tokens|blocks\.\d\.(out|mlp)",
@@ -36,7 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file differs")
     check = parser.parse_args().check
-    text = table_text(ratios())
+    text = json.dumps({"about": _ABOUT, "roles": ratios()}, indent=1) + "\n"
     if check:
         return int(TABLE.read_text(encoding="utf-8") != text)
     TABLE.write_text(text, encoding="utf-8")
@@ -44,7 +50,7 @@ def main() -> int:
     return 0
 
 
-def ratios() -> list[RoleRatios]:
+def ratios() -> list[dict[str, Any]]:
     """The ratios of every role, in bfloat16 and in float32."""
     names = [name for _, name in entries(SUMS)]
     arrays = {name: array for file in {file for file, _ in entries(SUMS)} for name, array in load(file).items()}
@@ -54,7 +60,9 @@ def ratios() -> list[RoleRatios]:
         for dtype in ("bfloat16", "float32"):
             parts = [arrays[name] if dtype == "bfloat16" else widened(arrays[name]) for name in own]
             filling = together([(part.nbytes, measured(part)) for part in parts])
-            found.append(RoleRatios(role, dtype, SUMS.name, tuple(own), sum(part.nbytes for part in parts), filling))
+            found.append({"role": role, "dtype": dtype, "dump": SUMS.name, "arrays": own,
+                          "raw_bytes": sum(part.nbytes for part in parts), "density": round(filling.density, _DIGITS),
+                          "ratios": {name: round(ratio, _DIGITS) for name, ratio in filling.ratios.items()}})
     return found
 
 

@@ -53,7 +53,7 @@ def characterise_page(found: Measured, every: bool = False) -> Page:
 
 def _last(groups: Sequence[Group]) -> list[Group]:
     """The groups that plots show: of each layer the last step, the largest of all."""
-    last = list({group.layer: group for group in sorted(groups, key=lambda group: group.step or 0)}.values())
+    last = list({group.layer: group for group in sorted(groups, key=lambda group: group.first.step or 0)}.values())
     largest = sorted(last, key=lambda group: -group.stored.raw_bytes)[:_MOST]
     return [group for group in last if group in largest]
 
@@ -118,7 +118,7 @@ def _training(found: Measured) -> Iterator[Section]:
 
 
 def _density(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
-    alone = {group.layer: [group.stored.density.density] for group in last if group.step is None}
+    alone = {group.layer: [group.stored.density.density] for group in last if group.first.step is None}
     # Bars of the full width, all of them, say no more than the table.
     if any(density is not None and density < _DENSE for (density,) in alone.values()):
         yield Section("Density", [f"Share of elements that are not zero{_largest(found.groups, last)}.",
@@ -171,7 +171,7 @@ def _runs(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
 
 
 def _has_zeros(arrays: Sequence[Array]) -> bool:
-    return any(array.stored.density.runs.zero_runs > 0 for array in arrays)
+    return any(array.stored.density.zero_runs > 0 for array in arrays)
 
 
 def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float], list[float]]:
@@ -182,7 +182,7 @@ def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float]
     for array in arrays:
         zeros, density = array.stored.density.elements - array.stored.density.nonzero, array.stored.density.density
         total += zeros
-        for number, entry in enumerate(array.stored.density.runs.zero_runs_by_length):
+        for number, entry in enumerate(array.stored.density.zero_runs_by_length()):
             found[min(number, len(classes) - 1)] += entry["zeros"]
         beyond = [*(strewn(density or 0.0, shortest) for shortest in classes), 0.0]
         for number in range(len(classes)):
@@ -191,7 +191,7 @@ def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float]
 
 
 def _clustering(last: Sequence[Group]) -> Iterator[Section]:
-    values = {group.layer: group.stored.density.spread.clustering for group in last}
+    values = {group.layer: group.stored.density.clustering for group in last}
     there = {name: value for name, value in values.items() if value}
     if there:
         yield Section("Clustering", [

@@ -138,7 +138,7 @@ def group_table(found: Measured) -> tuple[list[str], list[list[str]]]:
     rows = []
     for group in found.groups:
         stored = group.stored
-        rows.append([group.name, count(len(group.arrays)), "x".join(map(str, group.shape)), group.dtype,
+        rows.append([group.name, count(len(group.arrays)), "x".join(map(str, group.first.shape)), group.first.dtype,
                      count(stored.raw_bytes), _between(group.density_range, 3), *_exponents(stored),
                      *(fixed(stored.ratio(coding), 3) for coding in ("zlib", "tags_first", "exponents")),
                      _between(group.ratio_range, 2), stored.best, *_times(found.offload(group.arrays))])
@@ -166,7 +166,7 @@ def total_table(totals: Sequence[Coded]) -> tuple[list[str], list[list[str]]]:
 def training(groups: Sequence[Group]) -> tuple[list[str], dict[str, list[float | None]]]:
     """The steps of training as labels, and the density of the layers at each, alike ones together; both empty without
     steps."""
-    stepped = [group for group in groups if group.step is not None]
+    stepped = [group for group in groups if group.first.step is not None]
     steps = sorted({_step(group.first) for group in stepped})
     found = {(group.layer, _step(group.first)): group.stored.density.density for group in stepped}
     return [step_text(*step) for step in steps], {layer: [found.get((layer, step)) for step in steps]
@@ -188,9 +188,9 @@ def _step(array: Array) -> tuple[str, int]:
 
 def _row(name: str, arrays: Sequence[Array], found: Measured) -> list[str]:
     coded = reduce(add, (array.stored for array in arrays))
-    runs = coded.density.runs
-    return [name, count(coded.raw_bytes), fixed(coded.density.density, 3), fixed(runs.zero_run_mean, 1),
-            count(runs.zero_run_p90), fixed(coded.density.spread.clustering, 1), *_exponents(coded), *_ratios(coded),
+    zeros = coded.density
+    return [name, count(coded.raw_bytes), fixed(zeros.density, 3), fixed(zeros.zero_run_mean, 1),
+            count(zeros.zero_run_percentile(90)), fixed(zeros.clustering, 1), *_exponents(coded), *_ratios(coded),
             *_times(found.offload(arrays))]
 
 
