@@ -24,16 +24,22 @@ WHOLE = {
 }
 """Whole designs: the benches of tests/verif drive their Verilog."""
 
-_PAYLOAD = {
-    "block_compressor.BlockCompressor": "block_lengths.BlockLengths block_reader.BlockReader merger.Merger",
-    "facts_writer.FactsWriter": "exponent_range.ExponentRange line_facts.LineFacts metadata_packer.MetadataPacker",
-    "payload_store.PayloadStore":
-        "line_reader.LineReader line_reader.Section payload_ring.PayloadRing tag_words.TagWords",
-    "row_packer.RowPacker": "group_coder.GroupCoder group_mask.GroupMask",
-    "row_unpacker.RowUnpacker": "block_result.BlockResult row_ring.RowRing tag_slicer.TagSlicer",
+_PARTS = {
+    "lines.compressor.Compressor": "lines.packer.Packer lines.packer.RowQueue",
+    "lines.decompressor.Decompressor":
+        "lines.expander.Expander lines.row_buffer.RowBuffer lines.tag_reader.TagReader",
+    "payload.block_compressor.BlockCompressor":
+        "payload.block_lengths.BlockLengths payload.block_reader.BlockReader payload.merger.Merger",
+    "payload.facts_writer.FactsWriter":
+        "payload.exponent_range.ExponentRange payload.line_facts.LineFacts payload.metadata_packer.MetadataPacker",
+    "payload.payload_store.PayloadStore": "payload.line_reader.LineReader payload.line_reader.Section "
+                                          "payload.payload_ring.PayloadRing payload.tag_words.TagWords",
+    "payload.row_packer.RowPacker": "payload.group_coder.GroupCoder payload.group_mask.GroupMask",
+    "payload.row_unpacker.RowUnpacker":
+        "payload.block_result.BlockResult payload.row_ring.RowRing payload.tag_slicer.TagSlicer",
 }
-PARTS = {f"cdma.hdl.codec.payload.{part}": f"cdma.hdl.codec.payload.{whole}"
-         for whole, parts in _PAYLOAD.items() for part in parts.split()}
+PARTS = {f"cdma.hdl.codec.{part}": f"cdma.hdl.codec.{whole}"
+         for whole, parts in _PARTS.items() for part in parts.split()}
 """Components in whose bytes, beats and cycles faults of their parts show: mutants of the parts were tried against the
 tests of the whole."""
 
