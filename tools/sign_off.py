@@ -30,7 +30,7 @@ TESTED = (
     ("V1", "Every preset of the engine is simulated against the model, byte for byte", "tests/verif/engine"),
     ("V1", "Every preset of the cores is simulated against the model, byte for byte", "tests/verif/core"),
     ("V1", "Every register has the reset value and the writable bits of the map", "tests/verif/engine"),
-    ("V1", "Every component has a test of its own against a specification in Python", "tests/hdl"),
+    ("V1", "Every component is tested, alone or in what it is part of, against a specification in Python", "tests/hdl"),
     ("V2", ("Bad descriptors, bad streams, errors of memories, aborts and resets at any time leave every other byte as "
      "it was"), "tests/verif/engine"),
     ("V2", "Each rule of AXI4, AXI4-Lite and AXI4-Stream finds a seeded violation", "tests/verif/rules"),

@@ -23,6 +23,12 @@ from tests.hdl.ports import Source
 _BUILDS: list[Any] = [(16, (1, 2, 4), "small"), (16, (2, 4), "fast"), (16, (4,), "small"), (16, (1,), "fast"),
                       (32, (1, 2, 4), "fast"), (32, (2, 4), "small"), (64, (4,), "small"), (64, (1, 4), "fast")]
 """Bytes of a beat, element sizes, pipeline."""
+PARTS = [
+    "cdma.hdl.codec.lines.packer.Packer", "cdma.hdl.codec.lines.packer.RowQueue",
+    "cdma.hdl.codec.lines.expander.Expander", "cdma.hdl.codec.lines.row_buffer.RowBuffer",
+    "cdma.hdl.codec.lines.tag_reader.TagReader"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _each = pytest.mark.parametrize("build", _BUILDS, ids=str)
 _stalls = pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.4, 0.9), (0.9, 0.4)])
 

@@ -28,6 +28,11 @@ from tests.hdl.codec.payload.way_in import (
     with_every_kind,
 )
 
+PARTS = [
+    "cdma.hdl.codec.payload.exponent_range.ExponentRange", "cdma.hdl.codec.payload.line_facts.LineFacts",
+    "cdma.hdl.codec.payload.metadata_packer.MetadataPacker"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _SIZES = (1, 2, 4)
 _ROWS = 20
 
