@@ -12,7 +12,7 @@ from cdma.hdl.common.skid import Skid, Spare
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
-from cdma.verif.formal.proofs.parts import moves, place_after
+from cdma.verif.formal.proofs.parts import choose, moves, place_after
 
 __all__ = ["PROOFS", "Watch", "of_engine"]
 
@@ -125,8 +125,7 @@ def _row_fifo(h: Harness, depth: int = 4, parts: int = 2, width: int = 8) -> Non
     no more rows are committed than fit."""
     m = h.m
     dut = h.add("dut", RowFifo(width, parts, depth))
-    enable, data, commit = h.free(parts, "enable"), h.free(width, "data"), h.free(1, "commit")
-    m.d.comb += [dut.enable.eq(enable), dut.data.eq(data), dut.commit.eq(commit)]
+    enable, data, commit = choose(h, dut, ("enable", "data", "commit"))
     h.keeps(dut.o, "o")
     leaves = moves(dut.o)
     # Who writes looks at the level. One of the committed rows may be in the output register, and one row is open.
