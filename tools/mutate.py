@@ -25,7 +25,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from evidence import ROOT, store
+from sign_off import ROOT, store
 
 FROZEN = ROOT / "tools/mutants.json"
 ROOMS = ("hdl/common", "hdl/codec", "hdl/engine")
