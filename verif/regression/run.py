@@ -72,8 +72,6 @@ def run_step(task: Task) -> Outcome:
 
     Raises
     ------
-    ValueError
-        If the configuration has no such step.
     MissingToolError
         If a program that it needs is not installed.
     """
@@ -114,10 +112,7 @@ def with_waves(task: Task, failed: str, waves: Path) -> None:
 
 
 def _step(task: Task) -> Step:
-    found = {step.name: step for step in steps(task.config)}
-    if task.step not in found:
-        raise ValueError(f"{task.config.name} has no step {task.step!r}: its steps are {', '.join(found)}")
-    return found[task.step]
+    return next(step for step in steps(task.config) if step.name == task.step)
 
 
 def _run(task: Task, step: Step, outcome: Outcome, place: Path) -> Outcome:
@@ -156,5 +151,6 @@ def _throughput(config: EngineConfig, task: Task) -> tuple[Figure, ...]:
     rows = [row for coding, density in loads
             for row in measure(config, [density], QUICK, raw_bytes=_RAW_BYTES, coding=coding, build_dir=task.build_dir,
                                seed=task.seed)]
-    return tuple(Figure(f"{row.direction}, {row.coding} at density {row.density:g}",
-                        f"{row.bytes_per_cycle:.1f} raw bytes per cycle, {row.share:.1%} of the limit") for row in rows)
+    return tuple(Figure("{direction}, {coding} at density {density:g}".format(**row),
+                        "{bytes_per_cycle:.1f} raw bytes per cycle, {share:.1%} of the limit".format(**row))
+                 for row in rows)
