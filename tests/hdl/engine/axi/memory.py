@@ -48,6 +48,8 @@ class Memory:
         Take written beats before their request.
     most_beats
         Beats of a burst that are allowed.
+    silent
+        Give no responses to writes.
     faulty
         Responses other than OKAY, by the address of a beat that is read, or of a burst that is written.
     content
@@ -73,6 +75,7 @@ class Memory:
     stretch: int = 1
     early: bool = False
     most_beats: int = MOST_BEATS
+    silent: bool = False
     faulty: dict[int, int] = field(default_factory=dict)
     content: bytearray = field(default_factory=lambda: bytearray(SIZE))
     image: bytearray = field(init=False)
@@ -193,7 +196,7 @@ class Memory:
                 ready["w"] = ready["w"] and (bool(requests) or (ready["aw"] and bool(ctx.get(axi.awvalid))))
             ctx.set(axi.awready, ready["aw"])
             ctx.set(axi.wready, ready["w"])
-            if not ctx.get(axi.bvalid) and answers and answers[0][1] <= now and pace["b"].go():
+            if not ctx.get(axi.bvalid) and answers and answers[0][1] <= now and not self.silent and pace["b"].go():
                 ctx.set(axi.bresp, self.faulty.get(answers[0][0], 0))
                 ctx.set(axi.bvalid, 1)
             (_, reset, awvalid, awaddr, awlen, awsize, awburst, wvalid, wdata, wstrb, wlast, bvalid,
