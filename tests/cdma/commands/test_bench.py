@@ -8,7 +8,6 @@ import pytest
 
 from cdma.commands.bench import SECTION_NAMES
 from cdma.golden import bench
-from cdma.golden.speeds.samples import Sample
 from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.measure import bench as measured
 from cdma.measure.options import OPTIONS, OPTIONS_OF
@@ -23,7 +22,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "_SECONDS", 0.0)
     monkeypatch.setattr(bench, "_FEWEST_RUNS", 1)
     monkeypatch.setattr(bench, "measure", lambda progress: whole(
-        (Sample("float32", 0.4), Sample("bfloat16", activation="GELU")), 1 << 16, progress))
+        (bench.Sample("float32", 0.4), bench.Sample("bfloat16", activation="GELU")), 1 << 16, progress))
     monkeypatch.setattr(bench, "crc_speed", lambda: 1.0)
 
 
