@@ -19,7 +19,7 @@ from cdma.workload.plan.choice import EQUAL, Hidden
 from cdma.workload.plan.cycles import Timing
 from cdma.workload.plan.options import Option, Tensor, allowed_in_all
 from cdma.workload.plan.treatments import Treatment
-from cdma.workload.plan.tuning import Controller, Counts, Settings
+from cdma.workload.plan.tuning import Controller, Counts
 
 __all__ = ["Replay", "Row", "Track", "replay", "tracks"]
 
@@ -164,7 +164,7 @@ def _count(option: Option, name: str) -> float:
 
 
 def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: float,
-           settings: Settings | None = None, progress: Callable[[str, int, int], None] | None = None) -> Replay:
+           progress: Callable[[str, int, int], None] | None = None) -> Replay:
     """Run a controller for each tensor, and all other rules.
 
     Parameters
@@ -175,8 +175,6 @@ def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: 
         The engine, and its clock.
     hidden
         Seconds of each tensor's transfers that computing hides.
-    settings
-        Of the controllers.
     progress
         Called with a stage, the tensors done, and all of them.
     """
@@ -211,7 +209,7 @@ def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: 
     for track in several:
         if progress is not None:
             progress("tuning", len(tuned), len(several))
-        controller = Controller(track.raw_bytes, track.options, timing, hides[track.name], settings)
+        controller = Controller(track.raw_bytes, track.options, timing, hides[track.name])
         chosen = np.empty(iterations, np.int64)
         for iteration in range(iterations):
             at_work = controller.current
