@@ -11,13 +11,10 @@ from pathlib import Path
 
 from cdma.console.about import project_version
 from cdma.console.progress import Progress
-from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.catalog import Design, kinds
-from cdma.hdl.config.core import CoreConfig
 from cdma.hdl.config.engine import EngineConfig
-from cdma.measure.synthesis import measured_engine
 from cdma.measure.verified import Verification
-from cdma.synth.area.cores import area
+from cdma.synth.area.area import area, engine_area
 from cdma.verif.common.digest import rtl_digest
 from cdma.verif.common.tools import MissingToolError, require
 from cdma.verif.formal.proof import ProofResult
@@ -188,14 +185,13 @@ def _state(result: ProofResult) -> State:
 def _area(config: Design) -> list[Figure]:
     progress = Progress()
     if isinstance(config, EngineConfig):
-        total = measured_engine(config, None, "fast", progress).total
-        return [Figure("cells", f"{total.cells:,}"), Figure("flip-flops", f"{total.flip_flops:,}"),
-                Figure("kGE without memories", f"{total.kge:,.1f}"), Figure("bits of memories",
-                                                                          f"{total.memory_bits:,}")]
-    assert isinstance(config, CoreConfig | BlockCoreConfig)
-    found = area(config, target="generic", liberty=None, recipe="fast", timed=False, progress=progress).rows[-1]
-    return [Figure("cells", f"{found.cells:,}"), Figure("flip-flops", f"{found.flip_flops:,}"),
-            Figure("kGE", f"{found.kge:,.1f}")]
+        total = engine_area(config, progress=progress)["total"]
+        more = [Figure("kGE without memories", f"{total['kge']:,.1f}"),
+                Figure("bits of memories", f"{total['memory_bits']:,}")]
+    else:
+        total = area(config, modules=False, progress=progress)["total"]
+        more = [Figure("kGE", f"{total['kge']:,.1f}")]
+    return [Figure("cells", f"{total['cells']:,}"), Figure("flip-flops", f"{total['flip_flops']:,}"), *more]
 
 
 def _copy_trace(trace: Path, file: Path) -> None:
