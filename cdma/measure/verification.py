@@ -160,19 +160,19 @@ def _work(task: Task) -> Outcome:
 def _proved(outcome: Outcome, config: Design, folder: Path) -> Outcome:
     """Each proof is a test of the step; one that takes too long leaves the step as one that was not run."""
     try:
-        report = prove(proofs=proofs_of(config), folder=folder / config.name, limit=_PROOF_SECONDS)
+        results = prove(proofs=proofs_of(config), folder=folder / config.name, limit=_PROOF_SECONDS)
     except MissingToolError as error:
         return replace(outcome, state=State.FAILED, said=str(error))
     tests = tuple(TestOutcome(result.name, _state(result), result.seconds, 0, result.message,
-                              f"{result.claim} Proved for {result.how}.") for result in report.results)
-    proved = sum(result.passed for result in report.results)
-    made = [result.name for result in report.results if result.configured]
+                              f"{result.claim} Proved for {result.how}.") for result in results)
+    proved = sum(result.passed for result in results)
+    made = [result.name for result in results if result.configured]
     states = {test.state for test in tests}
     return replace(
         outcome, state=next(state for state in (State.FAILED, State.NOT_RUN, State.PASSED) if state in states),
-        said="\n".join(result.message for result in report.results if not result.passed), tests=tests,
-        waves=next((result.trace for result in report.results if not result.passed and result.trace), ""),
-        figures=(Figure("proved", f"{proved} of {len(report.results)}"),
+        said="\n".join(result.message for result in results if not result.passed), tests=tests,
+        waves=next((result.trace for result in results if not result.passed and result.trace), ""),
+        figures=(Figure("proved", f"{proved} of {len(results)}"),
                  Figure("with parameters of the configuration", f"{len(made)}: {', '.join(made)}")))
 
 
