@@ -26,9 +26,7 @@ from cdma.synth.pnr.place import place, place_units
 from cdma.synth.timing.clocks import engine_timing, timing, unit_clocks
 from cdma.synth.timing.sweep import sweep
 from cdma.verif.core import throughput as cores
-from cdma.verif.core.blocks.throughput import block_throughput
 from cdma.verif.engine import throughput as engines
-from cdma.verif.engine.throughput_options import paged, written_back
 from cdma.workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["PLACED_ENGINES", "SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
@@ -173,7 +171,7 @@ def _block_shipped(setup: Setup, progress: Progress) -> Any:
 
 def _block_throughput(setup: Setup, progress: Progress) -> list[Any]:
     return [row for beat_bytes in BEAT_BYTES
-            for row in block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)]
+            for row in cores.block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)]
 
 
 def _timing_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
@@ -229,8 +227,8 @@ SECTIONS: dict[str, Section] = {
     "toggles": _toggles, "engine": _of_engines(engines.measure, "measuring engine {}", _HOWS),
     "engine_scaling": _engine_scaling,
     "engine_small": _of_engines(engines.small, "measuring small tensors through engine {}"),
-    "engine_pages": _of_option(paged, "streams in pages through", page_lists=True),
-    "engine_write_back": _of_option(written_back, "completions in rings of", write_back=True),
+    "engine_pages": _of_option(engines.paged, "streams in pages through", page_lists=True),
+    "engine_write_back": _of_option(engines.written_back, "completions in rings of", write_back=True),
     "engine_area": _engine_area, "shipped": lambda setup, progress: simulated(
         arrays_by_element([], None, None, None), build_dir=setup.build_dir, progress=progress),
     "throughput": _throughput,
