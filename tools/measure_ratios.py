@@ -2,16 +2,12 @@
 
 The dense dump has bfloat16. For float32, each value of its arrays gets sixteen random bits behind it: exponent coding
 stores the bits of a mantissa as they are, so that only their number counts.
-
-With ``--check`` nothing is written, and the exit code is 1 when the file differs from what would be.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -35,19 +31,6 @@ ROLES = {
 """The arrays of the dense dump that have each role, by their whole name: outputs of layers, as backward reads them.
 ``attention`` is its queries, keys, values and output; ``swiglu`` the output of its SiLU, and the product that the last
 of the three layers reads. The page of the data lists all arrays."""
-
-
-def main() -> int:
-    """Measure all roles and write the file, or compare it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file differs")
-    check = parser.parse_args().check
-    text = json.dumps({"about": _ABOUT, "roles": ratios()}, indent=1) + "\n"
-    if check:
-        return int(TABLE.read_text(encoding="utf-8") != text)
-    TABLE.write_text(text, encoding="utf-8")
-    print(f"wrote {TABLE.name}")
-    return 0
 
 
 def ratios() -> list[dict[str, Any]]:
@@ -74,4 +57,4 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    TABLE.write_text(json.dumps({"about": _ABOUT, "roles": ratios()}, indent=1) + "\n", encoding="utf-8")
