@@ -10,6 +10,9 @@ from cdma.golden.engine import Completion, Status
 from cdma.hdl.config.engine import load_engine
 from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, Bench, good, simulated
 
+PARTS = ["cdma.hdl.engine.control.fetcher.Fetcher"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _OK, _UNREAD = Status.OK, Status.DESCRIPTOR_READ_ERROR
 
 

@@ -11,6 +11,9 @@ from cdma.hdl.config.engine import load_engine
 from cdma.hdl.engine.control.table import COUNTERS
 from tests.hdl.engine.control.bench import DIRECTIONS, Bench, good, simulated
 
+PARTS = ["cdma.hdl.engine.control.store.Store"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _OK = Status.OK
 _NOTHING = dict.fromkeys(COUNTERS, 0)
 

@@ -15,6 +15,9 @@ from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, SLVERR, Bench, good, simulated
 
+PARTS = ["cdma.hdl.engine.control.write_back_rings.WriteBackRings"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _CONFIG = CONFIG.replace(write_back=True)
 _BASES = {"offload": 0x4000, "prefetch": 0x8000}
 _OK = Status.OK
