@@ -11,7 +11,7 @@ from cdma.console.options import check_raw_options, one_array
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.smallest import SIZED, of_elements, smallest
 from cdma.hdl.codec.coding import LINE_BYTES
-from cdma.verif.core.blocks.simulate import BlockArray
+from cdma.verif.core.simulate import CodedArray
 from cdma.workload.data import shipped
 from cdma.workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
 from cdma.workload.dumps.narrow import narrow
@@ -36,7 +36,7 @@ def arrays_by_element(paths: list[Path], names: list[str] | None, element: int |
 
 def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int | None, form: str | None,
                         dtype: str | None = None, coding: str = "auto",
-                        built: Collection[int] = SIZED) -> list[BlockArray]:
+                        built: Collection[int] = SIZED) -> list[CodedArray]:
     """The arrays to send to the block cores or an engine, narrowed where asked, each with the coding of its blocks.
 
     Parameters
@@ -67,7 +67,7 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
                  if sent.nbytes % each.element_bytes == 0]
         # What an engine does not build is refused by name, when its arrays are checked.
         suiting = named or (smallest(sent, among) if among else Coding(0x10 | element_bytes))
-        found.append(BlockArray(title, sent, suiting))
+        found.append(CodedArray(title, sent, suiting))
     return found
 
 
