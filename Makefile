@@ -14,7 +14,7 @@ LIBERTY  :=
 RECORD   :=
 SHARD    := 1/1
 MINUTES  := 10
-PRESETS  := smallest_engine tiny_engine
+PRESETS  := smallest tiny
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
@@ -44,9 +44,9 @@ generate: $(READY) ## write the engine, the compressor and the decompressor into
 
 simulate: generate ## send a sparse and a dense dump through the simulated engine, and the sparse one through the cores
 	@echo
-	@$(BIN)/cdma simulate --engine default --build-dir $(BUILD)/sim
+	@$(BIN)/cdma simulate --engine engine --build-dir $(BUILD)/sim
 	@echo
-	@$(BIN)/cdma simulate --engine default $(DENSE) --build-dir $(BUILD)/sim
+	@$(BIN)/cdma simulate --engine engine $(DENSE) --build-dir $(BUILD)/sim
 	@echo
 	@$(BIN)/cdma simulate --build-dir $(BUILD)/sim
 

@@ -24,7 +24,7 @@ simulation on your own dumps, area, and the golden model on files."""
 _EXAMPLES = """\
 examples:
   cdma generate engine -o rtl                the DMA engine, with its driver and other files
-  cdma simulate --engine default dump.npz    a dump through the simulated engine and back
+  cdma simulate dump.npz                      a dump through the simulated engine and back
   cdma compress layer.npy layer.zvc          compress a file with the golden model
   cdma simulate dump.npz                     through compressor and decompressor alone
   cdma area decompressor --target ecp5       area of the decompressor on an FPGA

@@ -62,7 +62,7 @@ def test_it_is_the_wheel_that_runs(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [
-    ("generate", "compressor", "tiny_engine"),
+    ("generate", "compressor", "tiny"),
     ("simulate",),
     ("verify", "paper_compressor", "--step", "compressor"),
 ], ids=" ".join)

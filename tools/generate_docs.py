@@ -143,7 +143,7 @@ def configuration_page() -> str:
 
 def registers_page() -> str:
     """The register map of the default engine, with the registers that are there only when they are asked for."""
-    return f"{NOTE}{_REGISTERS}\n{register_page(with_options(load_engine('default')))}"
+    return f"{NOTE}{_REGISTERS}\n{register_page(with_options(load_engine('engine')))}"
 
 
 def errors_page() -> str:
@@ -190,7 +190,7 @@ def _last_lines(text: str) -> str:
 def readme(figures: Mapping[str, Any], gains: dict[str, Any]) -> str:
     """README.md, with the output of `make` and the gain of the engine between comments."""
     areas = [area_text(row) for row in figures["area"] if row["preset"] in DEFAULT_CORES and row["target"] == "generic"]
-    name = load_engine("default").name
+    name = load_engine("engine").name
     sparse, dense = (simulation_text(next(row for row in figures[section] if row["engine"] == name))
                      for section in ("engine_shipped", "engine_dense"))
     cores = _last_lines(simulation_text(figures["shipped"]))

@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--recipe", choices=("fast", "small", "plain"), default="fast",
                         help="map for short paths or few gates, or with Yosys' own scripts and without clock gates, as "
                         "peers are measured (default: fast)")
-    engine_option(parser, "an engine instead of cores: preset (default, paper, smallest, tiny, wide) or TOML file")
+    engine_option(parser, "an engine instead of cores: preset (engine, paper, smallest, tiny, wide) or TOML file")
     json_option(parser)
 
 

@@ -50,7 +50,7 @@ _EXAMPLES = """\
   cdma plan                                               the dump that ships with the project
   cdma plan dump.npz --engine wide --link 25.6 --hide 10  each transfer has 10 us of computing beside it
   cdma plan dump.npz --set narrowing=true --lossy bfloat16 --max-error 0.004
-  cdma plan dump.npz -o plan.json && cdma simulate --engine default --plan plan.json dump.npz
+  cdma plan dump.npz -o plan.json && cdma simulate --plan plan.json dump.npz
   cdma plan net.safetensors --codings zvc                 without exponents
   cdma plan vgg16 --gpu v100 --policy conv                a network, by its table of densities
   cdma plan squeezenet --densities dump.npz --json | jq '.totals'
@@ -75,7 +75,7 @@ def add(commands: Any) -> None:
                         "all)")
     element_option(parser, "bits of a raw file's elements")
     dtype_option(parser, "networks: of its values")
-    engine_option(parser, "engine: preset (default, paper, smallest, tiny, wide) or TOML file (default: default)")
+    engine_option(parser, "engine: preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 12.8, measured "
@@ -112,7 +112,7 @@ def run(call: argparse.Namespace) -> int:
     from cdma.workload.plan.file import plan_file
     from cdma.workload.plan.treatments import check_narrowing
 
-    config = engine(call.engine or "default", call.settings)
+    config = engine(call.engine or "engine", call.settings)
     if call.lossy:
         check_narrowing(config)
     elif call.max_error is not None:

@@ -58,8 +58,8 @@ _EXAMPLES = """\
   cdma simulate --blocks                                  through the block cores
   cdma simulate --blocks net.safetensors                  bfloat16 and float32 values with exponents
   cdma simulate --coding zvc16 dump.npz --block-bytes 2048   with a coding and a block size of your own
-  cdma simulate --engine default                          the shipped dump through the DMA engine and back
-  cdma simulate --engine default --coding zvc32           without exponents
+  cdma simulate --engine engine                          the shipped dump through the DMA engine and back
+  cdma simulate --engine engine --coding zvc32           without exponents
   cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1
   cdma simulate --plan plan.json dump.npz                 as cdma plan dump.npz -o plan.json chose"""
 
@@ -82,7 +82,7 @@ def add(commands: Any) -> None:
                         f"engine or else the block cores: auto, {', '.join(_CODINGS)} (default: auto)")
     parser.add_argument("--block-bytes", type=one_of(*BLOCK_BYTES), metavar="N", help="block cores: raw bytes of a "
                         "block, a power of two from 512 to 32768 (default: 4096)")
-    engine_option(parser, "simulate an engine: preset (default, paper, smallest, tiny, wide) or TOML file")
+    engine_option(parser, "simulate an engine: preset (engine, paper, smallest, tiny, wide) or TOML file")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--plan", metavar="PLAN.json", help="move arrays as a plan of cdma plan says, and print "

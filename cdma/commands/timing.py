@@ -49,7 +49,7 @@ _EXAMPLES = """\
   cdma timing --engine tiny --liberty nangate45.lib          unit by unit, and as a whole
   cdma timing paper_compressor --target ecp5 --seeds 3       place and route on an ECP5, best and median of three
   cdma timing --engine tiny --target ecp5 --speed 6
-  cdma timing --engine default --target ecp5 --units         unit by unit, also if the whole engine does not fit
+  cdma timing --engine engine --target ecp5 --units         unit by unit, also if the whole engine does not fit
   cdma timing --sweep --liberty nangate45.lib --plot sweep.svg"""
 
 
@@ -58,7 +58,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "timing", "print the clock of cores and engines in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
-    engine_option(parser, "an engine instead of cores: preset (default, paper, smallest, tiny, wide) or TOML file")
+    engine_option(parser, "an engine instead of cores: preset (engine, paper, smallest, tiny, wide) or TOML file")
     parser.add_argument("--target", choices=("cells", "ecp5"), default="cells",
                         help="cells of a library, or place and route on a Lattice ECP5 (default: cells)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library")

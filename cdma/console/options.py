@@ -166,7 +166,7 @@ def engine_option(parser: Any, about: str) -> None:
 
 
 def engine(name: str, settings: list[str]) -> EngineConfig:
-    """The engine that ``--engine`` names, as a preset of the engine or among all designs, with settings applied.
+    """The engine of a preset or a TOML file, with settings applied.
 
     Raises
     ------
@@ -176,8 +176,7 @@ def engine(name: str, settings: list[str]) -> EngineConfig:
     from cdma.hdl.config.catalog import load_design, names
     from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 
-    among_all = name in names() and name not in engine_preset_names()
-    config = load_design(name) if among_all else load_engine(name)
+    config = load_design(name) if name in names() else load_engine(name)
     if not isinstance(config, EngineConfig):
         raise ValueError(f"{name} is a core, not an engine: the engines are {', '.join(engine_preset_names())}")
     return config.with_settings(settings)

@@ -36,11 +36,11 @@ from cdma.workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["PLACED_ENGINES", "SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
 
-TIMED_ENGINES = ("default", "paper")
+TIMED_ENGINES = ("engine", "paper")
 """The presets of engines that are timed in cells. Those with short blocks have memories that are too small for macros:
 mapping builds them from registers, and does not buffer nets that drive a hundred registers."""
 
-PLACED_ENGINES = {"tiny": load_engine("tiny"), "default_zvc": load_engine("default").replace(
+PLACED_ENGINES = {"tiny": load_engine("tiny"), "engine_zvc": load_engine("engine").replace(
     name="cdma_engine_zvc", codings=tuple(f"zvc{bits}" for bits in ELEMENT_BITS))}
 """The engines whose units are placed and routed: the default one without exponents, because with them it is larger than
 the part. Only the tiny one is placed as a whole too: nextpnr does not route the default one within hours."""
@@ -112,7 +112,7 @@ def _engine(setup: Setup, progress: Progress) -> list[Any]:
 def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
     return [row for link in _each(_LINKS, "measuring engines of 1 to 16 lanes with a link of {} bytes", progress)
             for how in (engines.QUICK, engines.SLOW)
-            for row in engines.scaling(load_engine("default").replace(link_beat_bytes=link), how=how,
+            for row in engines.scaling(load_engine("engine").replace(link_beat_bytes=link), how=how,
                                        build_dir=setup.build_dir)]
 
 
@@ -122,13 +122,13 @@ def _engine_small(setup: Setup, progress: Progress) -> list[Any]:
 
 
 def _engine_pages(setup: Setup, progress: Progress) -> Any:
-    progress("measuring streams in pages through engine default", 0, 1)
-    return paged(load_engine("default").replace(page_lists=True), build_dir=setup.build_dir)
+    progress("measuring streams in pages through the engine", 0, 1)
+    return paged(load_engine("engine").replace(page_lists=True), build_dir=setup.build_dir)
 
 
 def _engine_write_back(setup: Setup, progress: Progress) -> Any:
-    progress("measuring completions in rings of engine default", 0, 1)
-    return written_back(load_engine("default").replace(write_back=True), build_dir=setup.build_dir)
+    progress("measuring completions in rings of the engine", 0, 1)
+    return written_back(load_engine("engine").replace(write_back=True), build_dir=setup.build_dir)
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
@@ -155,7 +155,7 @@ def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
 
 def _toggles(setup: Setup, progress: Progress) -> list[Any]:
     """Toggles of the link of the default engine over the shipped dumps, all arrays in one coding."""
-    config = load_engine("default")
+    config = load_engine("engine")
     rows = []
     for dump, path in shipped_dumps().items():
         for name in config.codings:

@@ -9,7 +9,7 @@ from cdma.verif.coverage.feature import Feature, crossed
 
 __all__ = ["CONTROL", "REGISTERS"]
 
-REGISTERS: tuple[Register, ...] = tuple(registers(with_options(load_engine("default"))))
+REGISTERS: tuple[Register, ...] = tuple(registers(with_options(load_engine("engine"))))
 """Every register that an engine can have."""
 
 _LEVELS = ("empty", "one", "some", "full")

@@ -102,7 +102,7 @@ def test_list(cdma) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     (["nothing"], "no preset 'nothing'"),
     (["block-compresor"], "no preset 'block-compresor' (did you mean block_compressor or "),
-    (["tiny"], "no preset 'tiny' (did you mean tiny_engine?): there are engine, paper_engine"),
+    (["tinny"], "no preset 'tinny' (did you mean tiny?): there are engine, paper, smallest"),
     (["missing/"], "cannot read configuration missing: No such file"),
     (["block_compressor", "compressor", "--set", "codings=zvc32"], "compressor: unknown parameter 'codings'"),
     (["block_decompressor", "--set", "pipeline=fast"], "pipeline must be small for block_decompressor"),
@@ -115,8 +115,8 @@ def test_list(cdma) -> None:
     (["compressor", "--set", "beat_bytes"], "name=value"),
     (["compressor", "--set", "beat_bytes=wide"], "integer"),
     (["--set", "name=both"], "two configurations are named 'both'"),
-    (["tiny_engine", "--set", "name=mem"], "name must not be 'mem', which has a meaning in NAME.rdl"),
-    (["tiny_engine", "--set", "name=CDMA_coding"], "'CDMA_coding', which has a meaning in NAME_regs.h"),
+    (["tiny", "--set", "name=mem"], "name must not be 'mem', which has a meaning in NAME.rdl"),
+    (["tiny", "--set", "name=CDMA_coding"], "'CDMA_coding', which has a meaning in NAME_regs.h"),
     (["compressor", "-o", "file"], "file"),
 ])
 def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> None:

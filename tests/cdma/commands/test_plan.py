@@ -80,7 +80,7 @@ def test_codings(cdma: Callable[..., Any], fails: Callable[..., str], dump: dict
         "plan", "dump.npz", "--engine", "paper", "--codings", "zvc,exponents")
     # The Verilog of the engine is not even generated for it.
     assert "the plan is for cdma_engine with codings" in fails(
-        "simulate", "--engine", "default", "--set", "codings=zvc16,zvc32", "--plan", "plan.json", "dump.npz")
+        "simulate", "--engine", "engine", "--set", "codings=zvc16,zvc32", "--plan", "plan.json", "dump.npz")
     rounded = cdma("plan", "dump.npz", *NARROWING, "--lossy", "bfloat16", "--json").json
     assert chosen(rounded) == {"sparse": "bfloat16+exp16", "dense": "bfloat16+exp16", "half": "exp16"}
     network = cdma("plan", "vgg16", "--policy", "conv", "--json").json["tensors"]
@@ -200,7 +200,7 @@ def test_mistakes(fails: Callable[..., str], dump: dict[str, np.ndarray], argume
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--plan", "gone.json", "dump.npz"], "cannot read gone.json"),
     (["--plan", "plan.json", "dump.npz"], "has no tensor half"),
-    (["--plan", "plan.json", "--engine", "default", "dump.npz"], "make a plan for this engine"),
+    (["--plan", "plan.json", "--engine", "engine", "dump.npz"], "make a plan for this engine"),
     (["--plan", "plan.json", "dump.npz", "--narrow", "float16"], "--narrow is not for plans"),
     (["--plan", "plan.json", "dump.npz", "--coding", "zvc32"], "--coding is not for plans"),
     (["--plan", "plan.json", "dump.npz", "--set", "lanes=2"], "--set is for --engine"),

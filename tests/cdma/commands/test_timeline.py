@@ -232,7 +232,7 @@ def test_decoders(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--densities", "gone.npz"), "cannot read gone.npz"),
     (("vgg16", "--share", "gone.json"), "cannot read gone.json"),
     (("vgg16", "--share", "1.5"), "must be a number above 0 and at most 1, or a .json file"),
-    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give default, paper"),
+    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give engine, paper"),
     (("vgg16", "--ahead", "1block"), "--ahead is for a queue of transfers: give --schedule queue too"),
     (("vgg16", "--schedule", "queue", "--ahead", "5"), "must be a number of blocks, as 2blocks, or all"),
     (("vgg16", "--policy", "budget"), "--policy budget and --budget GB belong together"),

@@ -24,7 +24,7 @@ def _kept(register: Register) -> int:
     return sum(field.mask for field in register.fields if field.access is Access.RW)
 
 
-@pytest.mark.parametrize("config", [*map(load_engine, engine_preset_names()), with_options(load_engine("default"))],
+@pytest.mark.parametrize("config", [*map(load_engine, engine_preset_names()), with_options(load_engine("engine"))],
                          ids=[*engine_preset_names(), "options"])
 def test_the_table_is_sound(config: EngineConfig) -> None:
     table = registers(config)

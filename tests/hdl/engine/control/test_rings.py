@@ -16,7 +16,7 @@ _SLVERR = 2
 _OK, _UNREAD = Status.OK.value, Status.DESCRIPTOR_READ_ERROR.value
 
 
-@pytest.mark.parametrize("preset", ["tiny", "default", "wide"])
+@pytest.mark.parametrize("preset", ["tiny", "engine", "wide"])
 def test_entries_come_in_order_around_the_end(preset: str) -> None:
     """More descriptors than the ring holds, so the driver waits for the head; every beat size of the link."""
     bench = Bench(load_engine(preset).replace(address_bits=40), seed=3, pauses=0.2, latency=10)
