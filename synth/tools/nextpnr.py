@@ -15,13 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from cdma.hdl.config.extras import install
+
 __all__ = ["Nextpnr", "NextpnrError", "Report", "find"]
 
 Report = Mapping[str, Any]
 """nextpnr's report, in JSON of its own format."""
 
 _ENVIRONMENT = "NEXTPNR_ECP5"
-_HOW = ("pip install 'cdma-rtl[boards]', or put nextpnr-ecp5 on PATH, or name one in the environment variable "
+_HOW = (f"{install('boards')}, or put nextpnr-ecp5 on PATH, or name one in the environment variable "
         f"{_ENVIRONMENT}")
 
 

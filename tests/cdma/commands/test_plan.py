@@ -112,8 +112,8 @@ def test_a_training_run(cdma: Callable[..., Any], tmp_path: Path) -> None:
         runs = tensor["runs"]
         assert (runs[0]["first"], runs[-1]["last"]) == (0, 59)
         assert all(before["last"] + 1 == after["first"] for before, after in pairwise(runs))
-    text = cdma("plan", "--tune", *NARROWING, "--lossy", "bfloat16", "--hide", "conv1=9", "--picture", "run.svg").out
-    assert "always lossy" in text and "picture: run.svg" in text
+    text = cdma("plan", "--tune", *NARROWING, "--lossy", "bfloat16", "--hide", "conv1=9", "--plot", "run.svg").out
+    assert "always lossy" in text and "plot: run.svg" in text
     assert (tmp_path / "run.svg").read_text().startswith("<svg")
 
 
@@ -182,7 +182,7 @@ def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: di
     (["dump.npz", "--max-error", "1"], "give --lossy"),
     (["dump.npz", "--engine", "tiny", "--set", "lanes=0"], "lanes must be 1 to 16"),
     (["dump.npz", "--engine", "compressor"], "is a core, not an engine"),
-    (["dump.npz", "--picture", "x.svg"], "--picture is for training runs: give --tune"),
+    (["dump.npz", "--plot", "x.svg"], "--plot is for training runs: give --tune"),
     (["dump.npz", "--tune"], "sparse names no step of training"),
     (["vgg16", "--tune"], "vgg16 is one"),
     (["--tune", "-o", "plan.json"], "leave --tune or --output out"),
