@@ -98,7 +98,7 @@ coverage-python: $(READY) ## run all tests and measure which lines of Python the
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=extended nice $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered && $(BIN)/coverage json -q -o $(BUILD)/python.json
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py coverage $(BUILD)/python.json)
+	@$(if $(RECORD),$(BIN)/python tools/evidence.py python $(BUILD)/python.json)
 
 mutation: $(READY) ## put the frozen faults into the hardware's sources, see whether tests find them (hours; SHARD=i/n)
 	@nice $(BIN)/python tools/mutate.py run --part $(SHARD)

@@ -1,4 +1,4 @@
-"""Converts results, which are frozen dataclasses, to JSON and back; used by every package.
+"""Converts results, which are frozen dataclasses or say themselves what JSON has of them, to JSON and back.
 
 It is in a package at the bottom and imports nothing of the project, so that all packages above may import it.
 """
@@ -14,16 +14,11 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["HIDDEN", "INLINED", "derived", "from_json", "to_json"]
-
-_HOW = "json"
+__all__ = ["HIDDEN", "derived", "from_json", "to_json"]
 
 _Result = TypeVar("_Result")
 
-INLINED = MappingProxyType({_HOW: "inlined"})
-"""Metadata of a field that is itself a result: JSON has the fields of that result in place of this field."""
-
-HIDDEN = MappingProxyType({_HOW: "hidden"})
+HIDDEN = MappingProxyType({"json": "hidden"})
 """Metadata of a field that is left out of JSON."""
 
 
@@ -34,8 +29,9 @@ class derived(property):  # noqa: N801 - a decorator, as property is
 def to_json(value: Any) -> Any:
     """Convert a result to plain values for :func:`json.dumps`.
 
-    Dataclasses become objects: their fields, then their :class:`derived` properties. Mappings stay objects, sequences
-    become arrays, enumerations their values, paths text, and NumPy's numbers and arrays plain numbers and arrays.
+    Whatever has a method ``as_json`` becomes what that gives. Other dataclasses become objects: their fields, then
+    their :class:`derived` properties. Mappings stay objects, sequences become arrays, enumerations their values, paths
+    text, and NumPy's numbers and arrays plain numbers and arrays.
 
     Raises
     ------
@@ -54,20 +50,15 @@ def to_json(value: Any) -> Any:
         return {str(key): to_json(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_json(one) for one in value]
+    if hasattr(value, "as_json"):
+        return to_json(value.as_json())
     if is_dataclass(value) and not isinstance(value, type):
-        return _object(value)
+        return {name: to_json(getattr(value, name)) for name in (*_shown(value), *_derived(type(value)))}
     raise TypeError(f"a result must be made of dataclasses and plain values, not of {type(value).__name__}")
 
 
-def _object(value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for entry in fields(value):
-        how = entry.metadata.get(_HOW)
-        if how == "inlined":
-            found |= to_json(getattr(value, entry.name))
-        elif how != "hidden":
-            found[entry.name] = to_json(getattr(value, entry.name))
-    return found | {name: to_json(getattr(value, name)) for name in _derived(type(value))}
+def _shown(kind: Any) -> list[str]:
+    return [entry.name for entry in fields(kind) if entry.metadata != HIDDEN]
 
 
 def _derived(kind: type) -> list[str]:
@@ -152,33 +143,11 @@ def _checked(kind: Any, value: Any, place: str) -> Any:
 
 
 def _object_of(kind: Any, value: Mapping[str, Any], place: str) -> Any:
-    hints, names = get_type_hints(kind), _names(kind)
-    if names is not None and (unknown := sorted(set(value) - names)):
+    hints, names = get_type_hints(kind), _shown(kind)
+    if unknown := sorted(set(value).difference(names, _derived(kind))):
         raise ValueError(f"{place or 'the result'} has {unknown[0]!r}, which {kind.__name__} has not")
-    found: dict[str, Any] = {}
     for entry in fields(kind):
-        how, inside = entry.metadata.get(_HOW), f"{place}.{entry.name}".lstrip(".")
-        if how == "inlined":
-            own = _names(hints[entry.name])
-            if own is None:
-                own = set(value) - {each.name for each in fields(kind)} - set(_derived(kind))
-            found[entry.name] = _read(hints[entry.name], {key: value[key] for key in value if key in own}, inside)
-        elif entry.name in value and how != "hidden":
-            found[entry.name] = _read(hints[entry.name], value[entry.name], inside)
-        elif entry.default is MISSING and entry.default_factory is MISSING:
+        if entry.name not in value and entry.default is MISSING and entry.default_factory is MISSING:
             raise ValueError(f"{place or 'the result'} has no {entry.name!r}, which {kind.__name__} needs")
-    return kind(**found)
-
-
-def _names(kind: Any) -> set[str] | None:
-    """The names that JSON may have of a dataclass; None where a mapping is inlined, which may have any."""
-    if not is_dataclass(kind):
-        return None
-    hints, found = get_type_hints(kind), set(_derived(kind))  # pyright: ignore[reportArgumentType]
-    for entry in fields(kind):
-        how = entry.metadata.get(_HOW)
-        own = _names(hints[entry.name]) if how == "inlined" else set() if how == "hidden" else {entry.name}
-        if own is None:
-            return None
-        found |= own
-    return found
+    return kind(**{name: _read(hints[name], value[name], f"{place}.{name}".lstrip(".")) for name in names
+                   if name in value})

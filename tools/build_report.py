@@ -15,7 +15,7 @@ from cdma.console.progress import Progress
 from cdma.report.characterise_page import characterise_page
 from cdma.report.characterise_tables import Measured
 from cdma.report.page import Page, Section
-from cdma.report.parts import Bars, Table
+from cdma.report.parts import Table, bars
 from cdma.report.results_page import results_page
 from cdma.workload.characterise.arrays import Coded, characterise
 from cdma.workload.data import shipped_dumps
@@ -58,7 +58,7 @@ def _index(gains: str, sums: dict[str, list[Coded]]) -> Page:
             ("Raw bytes over packed bytes, all arrays of a dump together, as stored: the block stream that the engine "
             "writes, the block stream with exponents, and zlib and run-length coding (RLE), the paper's baselines. No "
             "coder that keeps non-zero values as they are passes the bound, unless zeros cluster."),
-            Bars("ratio", list(_CODINGS.values()),
+            bars("ratio", list(_CODINGS.values()),
                  {name: [whole.ratio(coding) for coding in _CODINGS] for name, whole in stored.items()},
                  {name: whole.bound("blocks") for name, whole in stored.items()}, "bound of mask coding",
                  caption=False),

@@ -121,15 +121,15 @@ def main() -> int:
         failed = measure([each for each in runs(call.seed, (part, parts))
                           if call.only in (None, f"{each[0]}/{each[1]}")], call.folder)
     found = read_report(call.merge or [call.folder])
-    for each in (*found.features, *found.designs):
-        name = getattr(each, "feature", "") or f"{getattr(each, 'design', '')} {getattr(each, 'kind', '')}"
-        for text, names in (("not hit", each.holes), ("excluded, but hit", each.contradicted)):
+    for each in (*found["features"], *found["designs"]):
+        name = each.get("feature") or f"{each['design']} {each['kind']}"
+        for text, names in (("not hit", each["holes"]), ("excluded, but hit", each["contradicted"])):
             print("".join(f"{text}: {name}/{hole}\n" for hole in names[:20]), end="")
-    for kind, share in found.shares.items():
+    for kind, share in found["shares"].items():
         print(f"{kind}: {'not measured' if share is None else f'{share:.2%}'}, goal {GOALS[kind]:.0%}")
     if call.json and not failed:
         call.json.write_text(json.dumps(to_json(found), indent=1))
-    return 1 if failed or (call.merge and found.missed) else 0
+    return 1 if failed or (call.merge and found["missed"]) else 0
 
 
 if __name__ == "__main__":

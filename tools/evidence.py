@@ -5,7 +5,8 @@
     python tools/evidence.py icarus build/icarus/tiny/results.json ...   reports of cdma verify --simulator icarus
     python tools/evidence.py formal build/formal.json                    what cdma prove --json printed
     python tools/evidence.py soak build/soak.json                        what cdma soak --json printed
-    python tools/evidence.py coverage build/coverage.json                what tools/cover.py or coverage json wrote
+    python tools/evidence.py coverage build/coverage.json                what tools/cover.py wrote
+    python tools/evidence.py python build/python.json                    what coverage json wrote
 
 Results of other RTL are dropped, those of the same RTL are joined. What failed is not kept, but for mutants and soaks.
 """
@@ -16,7 +17,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from cdma.hdl.config.files import write_file
 from cdma.verif.common.digest import ROOT, rtl_digest
 
 RESULTS = ROOT / "tools/results"
-KINDS = ("formal", "coverage", "mutation", "soak", "regression")
+KINDS = ("test", "regression", "icarus", "formal", "coverage", "python", "mutation", "soak")
 Found = dict[str, Any]
 
 
@@ -46,28 +46,26 @@ def stamp(command: str) -> Found:
             "date": datetime.now(UTC).date().isoformat(), "digest": rtl_digest()}
 
 
-def store(kind: str, command: str, part: Found, join: Callable[[Found, Found], Found]) -> None:
-    """Join a part to what is kept of a kind, unless that is of other RTL."""
+def store(kind: str, command: str, part: Found) -> None:
+    """Join a part to what is kept of a kind, unless that is of other RTL: dictionaries get new entries, the numbers of
+    soaks are added."""
     old, now = load(kind), stamp(command)
     if old is not None and old["stamp"]["digest"] == now["digest"]:
-        part = join(old["results"], part)
+        kept = old["results"]
+        part = _soaks(kept, part) if kind == "soak" else part | {
+            name: kept[name] | value for name, value in part.items() if isinstance(value, dict)}
     write_file(RESULTS / f"{kind}.json", json.dumps({"stamp": now, "results": part}, indent=1) + "\n")
 
 
 def _suite(file: Path) -> Found:
-    """A run of pytest: how many tests, failures and skips, and the seconds of each folder."""
+    """A run of pytest: how many tests, failures and skips."""
     suite = ElementTree.parse(file).getroot()[0]
     cases = list(suite.iter("testcase"))
     skips = Counter(skip.get("message", "") for case in cases for skip in case.iter("skipped"))
-    rooms: Counter[str] = Counter()
-    for case in cases:
-        folders = [word for word in case.get("classname", "").split(".")[1:] if not word.startswith("test_")]
-        rooms["/".join(folders[:2]) or "tests"] += float(case.get("time", 0))
     failed = sum(case.find(each) is not None for case in cases for each in ("failure", "error"))
     return {"tests": len(cases), "failed": failed,
             "skipped": [{"reason": reason, "tests": count} for reason, count in sorted(skips.items())],
-            "seconds": float(suite.get("time", 0)),
-            "rooms": [{"name": name, "seconds": round(seconds, 1)} for name, seconds in sorted(rooms.items())]}
+            "seconds": float(suite.get("time", 0))}
 
 
 def _verified(file: Path) -> Found:
@@ -77,15 +75,6 @@ def _verified(file: Path) -> Found:
     return {"name": found["name"], "simulator": found["simulator"], "steps": len(found["outcomes"]),
             "failed": sum(outcome["state"] != "passed" for outcome in found["outcomes"]), "tests": len(tests),
             "cycles": sum(test["cycles"] for test in tests)}
-
-
-def _runs(old: Found, new: Found) -> Found:
-    """Runs by their target, of Icarus by preset, of the regression by shard: shards of other numbers of them go."""
-    parts = {shard.partition("/")[2] for shard in new.get("regression", {})}
-    kept = {shard: run for shard, run in old.get("regression", {}).items()
-            if not parts or shard.partition("/")[2] in parts}
-    return old | new | {"stamps": old["stamps"] | new["stamps"], "regression": kept | new.get("regression", {}),
-                        "icarus": old.get("icarus", {}) | new.get("icarus", {})}
 
 
 def _soaks(old: Found, new: Found) -> Found:
@@ -109,33 +98,25 @@ def _packages(files: Found) -> list[Found]:
 
 def main(kind: str, *names: str) -> int:
     """Keep the results in files."""
-    command = f"make {kind} RECORD=1"
     if kind in ("test", "regression", "icarus"):
-        shard = names[1] if kind == "regression" and len(names) > 1 else "1/1"
         runs = [_verified(Path(name)) for name in names] if kind == "icarus" else [_suite(Path(names[0]))]
         if failed := sum(run["failed"] for run in runs):
             print(f"{failed} failed, so nothing is kept", file=sys.stderr)
             return 1
-        part = {"test": runs[0], "regression": {shard: runs[0]}, "icarus": {run.get("name"): run for run in runs}}[kind]
-        store("regression", command, {kind: part, "stamps": {kind: stamp(command)}}, _runs)
-        return 0
-    found = json.loads(Path(names[0]).read_text(encoding="utf-8"))
-    if kind == "formal":
-        store(kind, command, {"proofs": {proof["name"]: proof for proof in found["results"]}},
-              lambda old, new: {"proofs": old["proofs"] | new["proofs"]})
-    elif kind == "soak":
-        store(kind, command, found, _soaks)
+        shard = (*names, "1/1")[1]
+        found = {"test": runs[0], "regression": {"shards": {shard: runs[0]}},
+                 "icarus": {"runs": {run.get("name"): run for run in runs}}}[kind]
     else:
-        # Lines of Python come from a run of their own, and from what coverage json wrote.
-        python = "totals" in found
-        if python:
+        found = json.loads(Path(names[0]).read_text(encoding="utf-8"))
+        if kind == "formal":
+            found = {"proofs": {proof["name"]: proof for proof in found["results"]}}
+        elif kind == "python":
             found = {"packages": _packages(found["files"])}
-        store(kind, command, found | {"stamps": {"python" if python else "verilog": stamp(command)}},
-              lambda old, new: old | new | {"stamps": old["stamps"] | new["stamps"]})
+    store(kind, f"make {'coverage-python' if kind == 'python' else kind} RECORD=1", found)
     return 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[1] not in (*KINDS, "test", "icarus"):
+    if len(sys.argv) < 3 or sys.argv[1] not in KINDS:
         sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))

@@ -49,17 +49,7 @@ A configuration is a preset, or a TOML file with lines `parameter = value`; `--s
 A file says what it configures: `core`, or for an engine at least one parameter that only engines have. What is left out
 has its default. A table of presets has the parameters that some preset changes.
 """
-_FIGURES, _END = "<!-- what make prints, from bench/performance.json -->", "<!-- end of what make prints -->"
-_GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
-_STATUSES, _STATUSES_END = ("<!-- status codes, from hdl/generate/handover/statuses.py -->",
-                            "<!-- end of status codes -->")
 _PRINTS = re.compile(r"<!-- what cdma (?P<call>[^\n]*) prints -->\n.*?<!-- end of what it prints -->", re.DOTALL)
-_PEERS, _PEERS_END = ("<!-- cores and peers, from bench/performance.json and cdma/report/peers.py -->",
-                      "<!-- end of cores and peers -->")
-_PAPER, _PAPER_END = "<!-- the paper, from bench/performance.json -->", "<!-- end of the paper -->"
-_EXPONENTS, _EXPONENTS_END = ("<!-- cores of exponents, from bench/performance.json -->",
-                              "<!-- end of cores of exponents -->")
-_CODECS, _CODECS_END = "<!-- codecs, from bench/performance.json -->", "<!-- end of codecs -->"
 _REGISTERS = """\
 # Registers
 
@@ -149,7 +139,7 @@ def errors_page() -> str:
     rows = [[f"0x{status.value:02x}", f"`{status.name}`", meaning, ADVICE[status]]
             for status, meaning in MEANINGS.items()]
     table = Table(["code", "status", "meaning", "what to do"], rows, left=(0, 1, 2, 3))
-    return _between("docs/errors.md", _STATUSES, _STATUSES_END, part_markdown(table))
+    return _filled(_page("docs/errors.md"), status_codes=part_markdown(table))
 
 
 def printed(page: str) -> str:
@@ -161,17 +151,20 @@ def printed(page: str) -> str:
         block = part_markdown(Fenced(out.getvalue().rstrip()))
         return f"<!-- what cdma {found['call']} prints -->\n{block}\n<!-- end of what it prints -->"
 
-    return _PRINTS.sub(fresh, (ROOT / page).read_text(encoding="utf-8"))
+    return _PRINTS.sub(fresh, _page(page))
 
 
-def _between(page: str, begin: str, end: str, body: str) -> str:
-    return _filled((ROOT / page).read_text(encoding="utf-8"), begin, end, body)
+def _page(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
 
 
-def _filled(text: str, begin: str, end: str, body: str) -> str:
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n{body}\n{end}{after}"
+def _filled(text: str, **bodies: str) -> str:
+    """A page with bodies between comments that name them, with underscores for spaces, and comments that end them."""
+    for name, body in bodies.items():
+        words = name.replace("_", " ")
+        text, = (f"{before}{begin}\n{body}\n<!-- end of {words} -->{after}" for before, begin, after in re.findall(
+            rf"\A(.*)(<!-- {words}, from [^\n]* -->)\n.*<!-- end of {words} -->(.*)\Z", text, re.DOTALL))
+    return text
 
 
 def _last_lines(text: str) -> str:
@@ -211,19 +204,17 @@ def readme(figures: Mapping[str, Any], gains: dict[str, Any]) -> str:
         f"average and {old['highest_gain']:.0f} % at most on a Titan X, {new['average_gain']:.0f} % and "
         f"{new['highest_gain']:.0f} % on a Titan Xp, modelled on measured cycles: [What the engine "
         "gains](docs/results.md) has that beside the paper's figures.")
-    page = _between("README.md", _FIGURES, _END, part_markdown(Fenced(printed)))
-    page = _filled(page, "<!-- measured beside others, from bench/performance.json -->",
-                   "<!-- end of measured beside others -->", f"\n{_beside(figures, name)}\n")
-    return _filled(page, _GAINS, _GAINS_END, textwrap.fill(gained, 120, break_on_hyphens=False))
+    return _filled(_page("README.md"), measured_beside_others=f"\n{_beside(figures, name)}\n",
+                   what_make_prints=part_markdown(Fenced(printed)),
+                   what_it_gains=textwrap.fill(gained, 120, break_on_hyphens=False))
 
 
 def peers_page(figures: Mapping[str, Any]) -> str:
     """The page of peers, with its tables between comments."""
-    page = (ROOT / "docs/peers.md").read_text(encoding="utf-8")
-    for begin, end, filled in ((_PEERS, _PEERS_END, blocks_table), (_PAPER, _PAPER_END, paper_table),
-                               (_EXPONENTS, _EXPONENTS_END, exponents_table), (_CODECS, _CODECS_END, codecs_table)):
-        page = _filled(page, begin, end, f"\n{part_markdown(filled(figures))}\n")
-    return page
+    tables = {"cores_and_peers": blocks_table, "the_paper": paper_table, "cores_of_exponents": exponents_table,
+              "codecs": codecs_table}
+    return _filled(_page("docs/peers.md"),
+                   **{name: f"\n{part_markdown(table(figures))}\n" for name, table in tables.items()})
 
 
 def rules_page() -> str:
@@ -237,7 +228,7 @@ def rules_page() -> str:
         parts += [f"**`{module}`**", Table(["rule", "kept by", "what it demands", "from", "simulators"], rows,
                                            left=range(5)).markdown()]
     body = "\n\n".join(parts)
-    return _between("docs/rules.md", "<!-- rules, from verif/rules -->", "<!-- end of rules -->", f"\n{body}\n")
+    return _filled(_page("docs/rules.md"), rules=f"\n{body}\n")
 
 
 def engine_shares(figures: Mapping[str, Any]) -> str:
@@ -275,12 +266,10 @@ def pages() -> dict[Path, str]:
     return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
-            ROOT / "docs/plan.md": printed("docs/plan.md"),
-            ROOT / "docs/alternatives.md": printed("docs/alternatives.md"),
-            ROOT / "docs/kvcache.md": printed("docs/kvcache.md"),
+            **{ROOT / page: printed(page) for page in ("docs/plan.md", "docs/alternatives.md", "docs/kvcache.md")},
             ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/rules.md": rules_page(),
-            ROOT / "docs/signoff.md": NOTE + sign_off.page(),
+            ROOT / "docs/signoff.md": _filled(_page("docs/signoff.md"), the_checklist=f"\n{sign_off.page()}\n"),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
             ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | shares() | plots

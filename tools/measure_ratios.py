@@ -2,21 +2,23 @@
 
 The dense dump has bfloat16. For float32, each value of its arrays gets sixteen random bits behind it: exponent coding
 stores the bits of a mantissa as they are, so that only their number counts.
-
-With ``--check`` nothing is written, and the exit code is 1 when the file differs from what would be.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import re
-import sys
+from typing import Any
 
 import numpy as np
 
 from cdma.workload.data import SUMS
 from cdma.workload.dumps import entries, load
-from cdma.workload.timeline.ratios import TABLE, RoleRatios, measured, table_text, together
+from cdma.workload.timeline.ratios import TABLE, measured, together
+
+_ABOUT = ("Ratios of tensors without a ReLU's zeros, by what made their values and by type, measured on arrays "
+          "of a shipped dump. tools/measure_ratios.py writes this file and says which arrays have which role.")
+_DIGITS = 4
 
 ROLES = {
     "sum": r"tokens|blocks\.\d\.(out|mlp)",
@@ -31,20 +33,7 @@ ROLES = {
 of the three layers reads. The page of the data lists all arrays."""
 
 
-def main() -> int:
-    """Measure all roles and write the file, or compare it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file differs")
-    check = parser.parse_args().check
-    text = table_text(ratios())
-    if check:
-        return int(TABLE.read_text(encoding="utf-8") != text)
-    TABLE.write_text(text, encoding="utf-8")
-    print(f"wrote {TABLE.name}")
-    return 0
-
-
-def ratios() -> list[RoleRatios]:
+def ratios() -> list[dict[str, Any]]:
     """The ratios of every role, in bfloat16 and in float32."""
     names = [name for _, name in entries(SUMS)]
     arrays = {name: array for file in {file for file, _ in entries(SUMS)} for name, array in load(file).items()}
@@ -54,7 +43,9 @@ def ratios() -> list[RoleRatios]:
         for dtype in ("bfloat16", "float32"):
             parts = [arrays[name] if dtype == "bfloat16" else widened(arrays[name]) for name in own]
             filling = together([(part.nbytes, measured(part)) for part in parts])
-            found.append(RoleRatios(role, dtype, SUMS.name, tuple(own), sum(part.nbytes for part in parts), filling))
+            found.append({"role": role, "dtype": dtype, "dump": SUMS.name, "arrays": own,
+                          "raw_bytes": sum(part.nbytes for part in parts), "density": round(filling.density, _DIGITS),
+                          "ratios": {name: round(ratio, _DIGITS) for name, ratio in filling.ratios.items()}})
     return found
 
 
@@ -66,4 +57,4 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    TABLE.write_text(json.dumps({"about": _ABOUT, "roles": ratios()}, indent=1) + "\n", encoding="utf-8")

@@ -269,8 +269,7 @@ def main() -> int:
                 verdict, by = judge(tree, mutant, call.seconds)
                 survived += verdict == "survived"
                 print(f"{number} of {len(chosen)}: {mutant['name']}: {verdict} {by}", flush=True)
-                found = {"mutants": {mutant["name"]: f"{verdict}|{mutant['about']}|{by}"}}
-                store("mutation", "make mutation", found, lambda old, new: {"mutants": old["mutants"] | new["mutants"]})
+                store("mutation", "make mutation", {"mutants": {mutant["name"]: f"{verdict}|{mutant['about']}|{by}"}})
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
     return 1 if survived else 0

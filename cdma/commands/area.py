@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.options import add_command, configurations, core_options, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.golden.results import to_json
 from cdma.hdl.config.files import refuse_pipe
 from cdma.report.table import Column, Table
 
@@ -90,16 +89,15 @@ def run(call: argparse.Namespace) -> int:
 def _report(config: Design, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.hdl.config.block_core import BlockCoreConfig
     from cdma.hdl.config.core import CoreConfig
-    from cdma.measure.synthesis import measured_engine, measured_on_fpga
-    from cdma.synth.area.cores import area
+    from cdma.synth.area.area import area, engine_area
+    from cdma.synth.area.fpga import fpga_area
 
     target = call.target or ("liberty" if call.liberty else "generic")
     if isinstance(config, CoreConfig | BlockCoreConfig):
-        return to_json(area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
-                            progress=progress))
+        return area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True, progress=progress)
     if target in ("generic", "liberty"):
-        return to_json(measured_engine(config, call.liberty, call.recipe, progress))
-    return {"lanes": config.lanes} | to_json(measured_on_fpga(config, target, progress))
+        return engine_area(config, liberty=call.liberty, recipe=call.recipe, progress=progress)
+    return {"lanes": config.lanes} | fpga_area(config, target, progress)
 
 
 def area_text(report: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.hdl.selftest.config import SelftestConfig
-    from cdma.synth.boards.build import Built
     from cdma.synth.boards.catalog import Board
 
 _DESCRIPTION = """\
@@ -115,15 +115,14 @@ def _lines(config: SelftestConfig) -> int:
     return config.raw_bytes // LINE_BYTES if isinstance(config, EngineTestConfig) else _LINES
 
 
-def _built_text(built: Built) -> str:
-    used, there = built.used, built.available
-    rows = [("LUTs", used.luts, there.luts), ("flip-flops", used.flip_flops, there.flip_flops),
-            ("block RAMs", used.block_ram, there.block_ram)]
-    clock = f"clock {built.clock_mhz:g} MHz, {built.clock}"
-    reached = "" if built.fmax_mhz is None or built.slowest is None else (
-        f"; it would reach {built.fmax_mhz:.1f} MHz, limited by the path from {built.slowest[0]} to {built.slowest[1]}")
-    made = f"bitstream {built.bitstream}" if built.bitstream else "no bitstream: Vivado makes it from the files"
-    return (f"{built.board}, {built.part}:\n\n{Table(_USED, rows).text()}\n\n"
+def _built_text(built: Mapping[str, Any]) -> str:
+    rows = [(name, built["used"][key], built["available"][key]) for name, key in (
+        ("LUTs", "luts"), ("flip-flops", "flip_flops"), ("block RAMs", "block_ram"))]
+    clock = "clock {clock_mhz:g} MHz, {clock}".format(**built)
+    reached = "" if built["slowest"] is None else (
+        "; it would reach {fmax_mhz:.1f} MHz, limited by the path from {slowest[0]} to {slowest[1]}".format(**built))
+    made = f"bitstream {built['bitstream']}" if built["bitstream"] else "no bitstream: Vivado makes it from the files"
+    return (f"{built['board']}, {built['part']}:\n\n{Table(_USED, rows).text()}\n\n"
             f"{clock}{reached}\n{made}")
 
 

@@ -209,8 +209,8 @@ def _print_dump(call: argparse.Namespace, folder: str, example: dict[str, Any] |
 
     manifest = read_manifest(folder)
     if call.json:
-        print_json({"folder": folder, "model": manifest.model, "files": manifest.files, "notes": manifest.notes,
-                    "arrays": len(manifest.arrays), **({"example": example} if example else {})})
+        print_json({"folder": folder, **{key: manifest[key] for key in ("model", "files", "notes")},
+                    "arrays": len(manifest["arrays"]), **({"example": example} if example else {})})
     else:
         print(capture_text(folder, manifest, example))
 

@@ -12,7 +12,7 @@ from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
-    from cdma.verif.formal.proof import Proof, ProofReport
+    from cdma.verif.formal.proof import Proof, ProofResult
 
 _DESCRIPTION = """\
 Prove properties of the hardware with Yosys, an SMT solver and a SAT solver, which look at all inputs and at all states
@@ -71,12 +71,16 @@ def run(call: argparse.Namespace) -> int:
         return 0
     try:
         with Progress() as progress:
-            report = prove(call.names, call.which, call.shard, proofs=proofs, jobs=call.jobs, folder=call.build_dir,
-                           limit=call.limit, again=call.again, progress=progress)
+            results = prove(call.names, call.which, call.shard, proofs=proofs, jobs=call.jobs, folder=call.build_dir,
+                            limit=call.limit, again=call.again, progress=progress)
     except MissingToolError as error:
         raise ValueError(str(error)) from error
-    print_json(report) if call.json else print(_text(report))
-    return 0 if report.passed else 1
+    passed = all(result.passed for result in results)
+    if call.json:
+        print_json({"results": results, "passed": passed, "seconds": _seconds(results)})
+    else:
+        print(_text(results))
+    return 0 if passed else 1
 
 
 def _row(proof: Proof) -> dict[str, str | bool]:
@@ -88,15 +92,19 @@ def _listed(proof: Proof) -> str:
     return f"{proof.name}  ({proof.set}; {proof.unit}; {proof.how})\n    {proof.claim}"
 
 
-def _text(report: ProofReport) -> str:
-    width = max((len(result.name) for result in report.results), default=0)
+def _seconds(results: list[ProofResult]) -> float:
+    return round(sum(result.seconds for result in results), 1)
+
+
+def _text(results: list[ProofResult]) -> str:
+    width = max((len(result.name) for result in results), default=0)
     lines = [f"{result.name:{width}}  {result.outcome:12} {result.seconds:7.1f} s  {result.how}"
-             for result in report.results]
-    lines += [result.message for result in report.results if not result.passed]
-    proved = sum(result.passed for result in report.results)
-    made = sum(result.configured for result in report.results)
+             for result in results]
+    lines += [result.message for result in results if not result.passed]
+    proved = sum(result.passed for result in results)
+    made = sum(result.configured for result in results)
     if made:
         lines.append(f"{made} with parameters of the configuration: "
-                     f"{', '.join(result.name for result in report.results if result.configured)}")
-    lines.append(f"{proved} of {len(report.results)} proved, {report.seconds} s")
+                     f"{', '.join(result.name for result in results if result.configured)}")
+    lines.append(f"{proved} of {len(results)} proved, {_seconds(results)} s")
     return "\n".join(lines)

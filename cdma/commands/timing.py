@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.files import picture_file
@@ -16,7 +16,6 @@ from cdma.console.options import (
 )
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.golden.results import to_json
 from cdma.hdl.config.files import refuse_pipe, write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
@@ -25,11 +24,6 @@ from cdma.report.table import Column, Table
 if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
     from cdma.hdl.config.engine import EngineConfig
-    from cdma.synth.pnr.engines import PlacedUnits
-    from cdma.synth.pnr.place import PnrReport
-    from cdma.synth.timing.cores import TimingReport
-    from cdma.synth.timing.engines import EngineTiming
-    from cdma.synth.timing.sweep import Sweep
 
 _DESCRIPTION = """\
 Print the clock that cores and engines reach, and the path that limits it. In the cells of a library Yosys maps the
@@ -105,22 +99,23 @@ def run(call: argparse.Namespace) -> int:
 
 def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str]:
     """What is measured, and the text that says it."""
-    from cdma.measure.synthesis import placed, placed_units
+    from cdma.synth.pnr.place import place, place_units
     from cdma.synth.timing.sweep import sweep
 
+    placing = {"device": call.device, "speed": call.speed, "seeds": call.seeds, "progress": progress}
     if call.sweep:
         if call.plot:
             require_extra()
         found = sweep(liberty=call.liberty, recipe=call.recipe, progress=progress)
         if call.plot:
-            write_file(call.plot, sweep_plot(to_json(found.points)))
+            write_file(call.plot, sweep_plot(found["points"]))
         return found, _sweep_text(found)
     configs = configurations(call)
     if call.units:
-        units = placed_units(_one_engine(configs), call.device, call.speed, call.seeds, progress)
+        units = place_units(_one_engine(configs), **placing)
         return units, _units_text(units)
     if call.target == "ecp5":
-        placings = [placed(config, call.device, call.speed, call.seeds, progress) for config in configs]
+        placings = [place(config, **placing) for config in configs]
         return placings, _placed_text(placings)
     reports = [_in_cells(config, call, progress) for config in configs]
     return reports, cells_text(reports)
@@ -134,20 +129,15 @@ def _one_engine(configs: Sequence[Design]) -> EngineConfig:
     return configs[0]
 
 
-def _in_cells(config: Design, call: argparse.Namespace,
-              progress: Progress) -> TimingReport | EngineTiming:
-    from cdma.hdl.config.block_core import BlockCoreConfig
+def _in_cells(config: Design, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.hdl.config.engine import EngineConfig
-    from cdma.measure.synthesis import timed_block_core, timed_engine
-    from cdma.synth.timing.cores import timing
+    from cdma.synth.timing.clocks import engine_timing, timing
+    from cdma.synth.timing.macros import MacroTiming
 
-    if isinstance(config, EngineConfig):
-        return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,
-                            setup=call.memory_setup)
-    if isinstance(config, BlockCoreConfig):
-        return timed_block_core(config, call.liberty, call.recipe, progress, output=call.memory_output,
-                                setup=call.memory_setup)
-    return timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress)
+    given = {"output_ps": call.memory_output, "setup_ps": call.memory_setup}
+    macros = MacroTiming(**{name: ps for name, ps in given.items() if ps is not None})
+    how = {"liberty": call.liberty, "recipe": call.recipe, "macros": macros, "progress": progress}
+    return engine_timing(config, **how) if isinstance(config, EngineConfig) else timing(config, **how)
 
 
 def _check(call: argparse.Namespace) -> None:
@@ -171,7 +161,7 @@ def _check(call: argparse.Namespace) -> None:
 _CELLS = [Column("MHz", "mhz", ".0f"), Column("ps", "ps", ".0f"), Column("gates", "gates"), Column("from", "start"),
           Column("to", "end")]
 
-_PLACED = [Column("MHz", lambda row: row.best.mhz if row.best else "too large", ".1f", left=False),
+_PLACED = [Column("MHz", lambda row: row["best"]["mhz"] if row["best"] else "too large", ".1f", left=False),
            Column("median", "median_mhz", ".1f"), Column("LUTs", "used.luts", ","),
            Column("flip-flops", "used.flip_flops", ","), Column("block RAM", "used.block_ram", ","),
            Column("DSP", "used.dsp", ","), Column("ns", "best.path.ns", ".2f"),
@@ -180,54 +170,54 @@ _PLACED = [Column("MHz", lambda row: row.best.mhz if row.best else "too large", 
 
 _SWEEP = [Column("design", "design"), Column("lanes", "lanes"), Column("beat", "beat_bytes"),
           Column("pipeline", "pipeline"), Column("kGE", "kge", ".1f"), Column("MHz", "mhz", ".0f"),
-          Column("GB/s", "gb_per_s", ".1f"), Column("front", lambda point: "yes" if point.front else "", left=True)]
+          Column("GB/s", "gb_per_s", ".1f"), Column("front", lambda point: "yes" if point["front"] else "", left=True)]
 
 
-def cells_text(reports: Sequence[TimingReport | EngineTiming]) -> str:
+def cells_text(reports: Sequence[Mapping[str, Any]]) -> str:
     """What is printed for cores and engines in the cells of a library: a table of the cores, and one of each engine."""
-    from cdma.synth.timing.engines import EngineTiming
+    from cdma.synth.timing.clocks import gates, unit_clocks
+    from cdma.synth.timing.paths import worst
 
-    cores = [report for report in reports if not isinstance(report, EngineTiming)]
+    cores = [report for report in reports if "units" not in report]
     of_units = [Column("unit", "unit"), *_CELLS]
-    parts = [f"{report.name} in {_cells_head(report)}\n\n{Table(of_units, report.clocks).text()}\n\n"
-             f"Paths start and end at memory macros too: {report.macros.setup_ps:g} ps of set-up, and "
-             f"{report.macros.output_ps:g} ps from the clock to the data that is read."
-             for report in reports if isinstance(report, EngineTiming)]
+    parts = [f"{report['name']} in {_cells_head(report)}\n\n{Table(of_units, unit_clocks(report)).text()}\n\n"
+             f"Paths start and end at memory macros too: {report['macros']['setup_ps']:g} ps of set-up, and "
+             f"{report['macros']['output_ps']:g} ps from the clock to the data that is read."
+             for report in reports if "units" in report]
     if cores:
-        of_worst = [Column(column.heading, f"worst.{column.value}", column.form) for column in _CELLS]
-        parts.insert(0, f"{_cells_head(cores[0])}\n\n{Table([Column('core', 'name'), *of_worst], cores).text()}")
+        rows = [{"name": report["name"], "gates": gates(worst(report["paths"])), **worst(report["paths"])}
+                for report in cores]
+        parts.insert(0, f"{_cells_head(cores[0])}\n\n{Table([Column('core', 'name'), *_CELLS], rows).text()}")
     return "\n\n".join(parts)
 
 
-def _cells_head(report: TimingReport | EngineTiming) -> str:
-    return (f"{report.library} (recipe {report.recipe}), timed with {report.tool}: an ideal clock, wires without "
-            "length. Slowest path from register to register:")
+def _cells_head(report: Mapping[str, Any]) -> str:
+    return ("{library} (recipe {recipe}), timed with {tool}: an ideal clock, wires without length. Slowest path from "
+            "register to register:".format(**report))
 
 
-def _placed_text(reports: Sequence[PnrReport]) -> str:
-    return (f"{_placed_head(reports[0], max(len(report.runs) for report in reports))} Slowest path from register to "
-            f"register:\n\n{Table([Column('design', 'name'), *_PLACED], reports).text()}")
+def _placed_text(reports: Sequence[Mapping[str, Any]]) -> str:
+    return (f"{_placed_head(reports[0], reports)} Slowest path from register to register:\n\n"
+            f"{Table([Column('design', 'name'), *_PLACED], reports).text()}")
 
 
-def _units_text(report: PlacedUnits) -> str:
-    rows = [*report.units, {"name": "total", "used": report.total, "best": None, "median_mhz": None}]
-    columns = [Column("unit", "name"), Column("MHz", lambda row: "" if isinstance(row, dict) else _PLACED[0].cell(row),
+def _units_text(report: Mapping[str, Any]) -> str:
+    rows = [*report["units"], {"name": "total", "used": report["total"], "best": None, "median_mhz": None}]
+    columns = [Column("unit", "name"), Column("MHz", lambda row: _PLACED[0].cell(row) if "runs" in row else "",
                                               left=False), *_PLACED[1:]]
-    runs = max(len(unit.runs) for unit in report.units)
-    return (f"{report.name}, each unit by itself on {_placed_head(report, runs)} The resources of a unit are those of "
-            "all its instances. Its path is the slowest from register to register; registers that stand for "
-            "neighbouring units count too and have the names of ports:\n\n"
-            f"{Table(columns, rows).text()}")
+    return (f"{report['name']}, each unit by itself on {_placed_head(report, report['units'])} The resources of a unit "
+            "are those of all its instances. Its path is the slowest from register to register; registers that stand "
+            f"for neighbouring units count too and have the names of ports:\n\n{Table(columns, rows).text()}")
 
 
-def _placed_head(report: PnrReport | PlacedUnits, runs: int) -> str:
-    has = report.available
-    return (f"{report.device}, speed grade {report.speed}, placed and routed by {report.nextpnr}, "
-            f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {has.luts:,} "
-            f"LUTs, {has.block_ram:,} block RAMs of 18 kbit and {has.dsp:,} multipliers.")
+def _placed_head(report: Mapping[str, Any], placings: Sequence[Mapping[str, Any]]) -> str:
+    has, runs = report["available"], max(len(each["runs"]) for each in placings)
+    return (f"{report['device']}, speed grade {report['speed']}, placed and routed by {report['nextpnr']}, "
+            f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {has['luts']:,} "
+            f"LUTs, {has['block_ram']:,} block RAMs of 18 kbit and {has['dsp']:,} multipliers.")
 
 
-def _sweep_text(sweep: Sweep) -> str:
-    return (f"{sweep.library} (recipe {sweep.recipe}), timed with {sweep.tool}. GB/s of raw data, a beat per cycle and "
-            f"lane. Points on the front: no other point of the design has less area and as many GB/s:\n\n"
-            f"{Table(_SWEEP, sweep.points).text()}")
+def _sweep_text(sweep: Mapping[str, Any]) -> str:
+    return ("{library} (recipe {recipe}), timed with {tool}. GB/s of raw data, a beat per cycle and lane. Points on "
+            "the front: no other point of the design has less area and as many GB/s:\n\n".format(**sweep)
+            + Table(_SWEEP, sweep["points"]).text())

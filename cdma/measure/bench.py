@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,12 +21,10 @@ from cdma.hdl.config.settings import BEAT_BYTES
 from cdma.measure.arrays import arrays_by_element, arrays_with_codings
 from cdma.measure.options import PEER_CORES, engine_options
 from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
-from cdma.measure.synthesis import measured_engine, placed, placed_units, timed_engine
-from cdma.synth.area.cores import area
-from cdma.synth.timing.cores import TimingReport, timing
-from cdma.synth.timing.engines import block_timing
+from cdma.synth.area.area import area, engine_area
+from cdma.synth.pnr.place import place, place_units
+from cdma.synth.timing.clocks import engine_timing, timing, unit_clocks
 from cdma.synth.timing.sweep import sweep
-from cdma.synth.tools.scripts import DEFAULT_RECIPE
 from cdma.verif.core import throughput as cores
 from cdma.verif.core.blocks.throughput import block_throughput
 from cdma.verif.engine import throughput as engines
@@ -132,8 +129,7 @@ def _engine_write_back(setup: Setup, progress: Progress) -> Any:
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
-    return [measured_engine(load_engine(name), setup.liberty, DEFAULT_RECIPE, progress)
-            for name in engine_preset_names()]
+    return [engine_area(load_engine(name), liberty=setup.liberty, progress=progress) for name in engine_preset_names()]
 
 
 def _engine_shipped(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
@@ -174,23 +170,16 @@ def _areas(names: Iterable[str], of: Callable[[str], Any], modules: Sequence[str
     """The area of cores by name on each target; by submodule on those of ``modules``, else the total alone, which
     takes half the time."""
     jobs = [(name, target) for name in names for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
-    return [{"preset": name} | to_json(area(of(name), target=target, modules=target in modules,
-                                            liberty=setup.liberty if target == "liberty" else None))
+    return [{"preset": name} | area(of(name), target=target, modules=target in modules,
+                                    liberty=setup.liberty if target == "liberty" else None)
             for name, target in _each(jobs, "synthesising {0[0]} for {0[1]}", progress)]
 
 
-def _timings(names: Iterable[str], timed: Callable[[str, str], TimingReport], setup: Setup,
-             progress: Progress) -> list[dict[str, Any]]:
+def _timings(names: Iterable[str], of: Callable[[str], Any], setup: Setup, progress: Progress,
+             **how: Any) -> list[dict[str, Any]]:
     """The timing of cores by name in cells."""
-    return [{"preset": name} | to_json(timed(name, setup.library)) for name in _each(names, "timing {}", progress)]
-
-
-def _timed(name: str, liberty: str, recipe: str = DEFAULT_RECIPE) -> TimingReport:
-    return timing(load(name), liberty=liberty, recipe=recipe)
-
-
-def _block_timed(name: str, liberty: str) -> TimingReport:
-    return block_timing(load_block(name), liberty=liberty)
+    return [{"preset": name} | timing(of(name), liberty=setup.library, **how)
+            for name in _each(names, "timing {}", progress)]
 
 
 def _block_shipped(setup: Setup, progress: Progress) -> Any:
@@ -211,8 +200,8 @@ def _shipped(setup: Setup, progress: Progress) -> Any:
 def _timing_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
     rows = []
     for name in TIMED_ENGINES:
-        report = timed_engine(load_engine(name), setup.library, DEFAULT_RECIPE, progress)
-        row = {"preset": name} | to_json(report) | {"units": to_json(report.clocks)}
+        report = engine_timing(load_engine(name), liberty=setup.library, progress=progress)
+        row = {"preset": name} | report | {"units": unit_clocks(report)}
         del row["parts"]
         rows.append(row)
     return rows
@@ -235,13 +224,16 @@ def _seeds(config: Design) -> int:
 
 
 def _placed(name: str, config: Design, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
-    return {"preset": name} | _without_stages(to_json(placed(config, _DEVICE, speed, seeds, progress)))
+    return {"preset": name} | _without_stages(place(config, device=_DEVICE, speed=speed, seeds=seeds,
+                                                    progress=progress))
 
 
 def _pnr_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
-    rows = [{"preset": name} | to_json(placed_units(config, _DEVICE, _SPEED, 1, progress))
-            for name, config in PLACED_ENGINES.items()]
-    return [row | {"units": list(map(_without_stages, row["units"]))} for row in rows]
+    rows = []
+    for name, config in PLACED_ENGINES.items():
+        found = place_units(config, device=_DEVICE, speed=_SPEED, progress=progress)
+        rows.append({"preset": name} | found | {"units": list(map(_without_stages, found["units"]))})
+    return rows
 
 
 def _without_stages(row: dict[str, Any]) -> dict[str, Any]:
@@ -261,15 +253,15 @@ SECTIONS: dict[str, Section] = {
     "engine_write_back": _engine_write_back, "engine_area": _engine_area,
     "shipped": _shipped, "throughput": _throughput,
     "area": lambda *how: _areas(preset_names(), load, ("generic",), *how),
-    "timing": lambda *how: _timings(preset_names(), _timed, *how),
+    "timing": lambda *how: _timings(preset_names(), load, *how),
     # The cores of docs/peers.md, mapped as the peers there are.
-    "timing_plain": lambda *how: _timings(PEER_CORES, partial(_timed, recipe="plain"), *how),
+    "timing_plain": lambda *how: _timings(PEER_CORES, load, *how, recipe="plain"),
     "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": lambda *how: _areas(block_preset_names(), load_block, (), *how),
-    "block_timing": lambda *how: _timings(block_preset_names(), _block_timed, *how), "block_pnr": _block_pnr,
+    "block_timing": lambda *how: _timings(block_preset_names(), load_block, *how), "block_pnr": _block_pnr,
     "timing_units": _timing_units,
     "engine_options": lambda setup, progress: engine_options(setup.library, progress),
     "pnr": _pnr, "pnr_units": _pnr_units,
-    "sweep": lambda setup, progress: sweep(liberty=setup.library, recipe=DEFAULT_RECIPE, progress=progress),
+    "sweep": lambda setup, progress: sweep(liberty=setup.library, progress=progress),
     "golden": _golden}
 """What measures each section, in the order of the file."""

@@ -7,9 +7,7 @@ from typing import Any
 
 from cdma.console.progress import Progress
 from cdma.hdl.config.engine import load_engine
-from cdma.measure.synthesis import timed_engine
-from cdma.synth.timing.engines import WHOLE, EngineTiming, PartTiming
-from cdma.synth.tools.scripts import DEFAULT_RECIPE
+from cdma.synth.timing.clocks import WHOLE, engine_timing, unit_clocks
 
 __all__ = ["OPTIONS", "OPTIONS_OF", "PEER_CORES", "engine_options"]
 
@@ -37,21 +35,20 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 def engine_options(liberty: str, progress: Progress) -> list[dict[str, Any]]:
     """Area and clock of an engine with each option by itself; errors as
-    :func:`cdma.synth.timing.engines.engine_timing`.
+    :func:`cdma.synth.timing.clocks.engine_timing`.
 
     The area is the logic of all units and lanes and the bits in memory macros. The clock is that of the engine mapped
     flat, or of its slowest unit if that is slower, with the path that limits it.
     """
-    known: dict[str, PartTiming] = {}
-    return [_cost(option, timed_engine(load_engine(OPTIONS_OF).replace(**values), liberty, DEFAULT_RECIPE, progress,
-                                       known=known)) for option, values in OPTIONS.items()]
+    known: dict[str, dict[str, Any]] = {}
+    return [_cost(option, engine_timing(load_engine(OPTIONS_OF).replace(**values), liberty=liberty, known=known,
+                                        progress=progress)) for option, values in OPTIONS.items()]
 
 
-def _cost(option: str, report: EngineTiming) -> dict[str, Any]:
-    units = [part for part in report.parts if part.unit != WHOLE]
-    slowest = max(report.clocks, key=lambda unit: unit.ps)
-    return {"option": option, **{key: getattr(report, key) for key in (
-                "name", "lanes", "library", "recipe", "tool", "yosys")},
-            "kge": round(sum(part.kge * part.instances for part in units), 2),
-            "memory_bits": sum(part.memory_bits * part.instances for part in units),
-            **{key: getattr(slowest, key) for key in ("mhz", "ps", "start", "end")}}
+def _cost(option: str, report: Mapping[str, Any]) -> dict[str, Any]:
+    units = [part for part in report["parts"] if part["unit"] != WHOLE]
+    slowest = max(unit_clocks(report), key=lambda unit: unit["ps"])
+    return {"option": option, **{key: report[key] for key in ("name", "lanes", "library", "recipe", "tool", "yosys")},
+            "kge": round(sum(part["kge"] * part["instances"] for part in units), 2),
+            "memory_bits": sum(part["memory_bits"] * part["instances"] for part in units),
+            **{key: slowest[key] for key in ("mhz", "ps", "start", "end")}}

@@ -11,13 +11,10 @@ from pathlib import Path
 
 from cdma.console.about import project_version
 from cdma.console.progress import Progress
-from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.catalog import Design, kinds
-from cdma.hdl.config.core import CoreConfig
 from cdma.hdl.config.engine import EngineConfig
-from cdma.measure.synthesis import measured_engine
 from cdma.measure.verified import Verification
-from cdma.synth.area.cores import area
+from cdma.synth.area.area import area, engine_area
 from cdma.verif.common.digest import rtl_digest
 from cdma.verif.common.tools import MissingToolError, require
 from cdma.verif.formal.proof import ProofResult
@@ -163,19 +160,19 @@ def _work(task: Task) -> Outcome:
 def _proved(outcome: Outcome, config: Design, folder: Path) -> Outcome:
     """Each proof is a test of the step; one that takes too long leaves the step as one that was not run."""
     try:
-        report = prove(proofs=proofs_of(config), folder=folder / config.name, limit=_PROOF_SECONDS)
+        results = prove(proofs=proofs_of(config), folder=folder / config.name, limit=_PROOF_SECONDS)
     except MissingToolError as error:
         return replace(outcome, state=State.FAILED, said=str(error))
     tests = tuple(TestOutcome(result.name, _state(result), result.seconds, 0, result.message,
-                              f"{result.claim} Proved for {result.how}.") for result in report.results)
-    proved = sum(result.passed for result in report.results)
-    made = [result.name for result in report.results if result.configured]
+                              f"{result.claim} Proved for {result.how}.") for result in results)
+    proved = sum(result.passed for result in results)
+    made = [result.name for result in results if result.configured]
     states = {test.state for test in tests}
     return replace(
         outcome, state=next(state for state in (State.FAILED, State.NOT_RUN, State.PASSED) if state in states),
-        said="\n".join(result.message for result in report.results if not result.passed), tests=tests,
-        waves=next((result.trace for result in report.results if not result.passed and result.trace), ""),
-        figures=(Figure("proved", f"{proved} of {len(report.results)}"),
+        said="\n".join(result.message for result in results if not result.passed), tests=tests,
+        waves=next((result.trace for result in results if not result.passed and result.trace), ""),
+        figures=(Figure("proved", f"{proved} of {len(results)}"),
                  Figure("with parameters of the configuration", f"{len(made)}: {', '.join(made)}")))
 
 
@@ -188,14 +185,13 @@ def _state(result: ProofResult) -> State:
 def _area(config: Design) -> list[Figure]:
     progress = Progress()
     if isinstance(config, EngineConfig):
-        total = measured_engine(config, None, "fast", progress).total
-        return [Figure("cells", f"{total.cells:,}"), Figure("flip-flops", f"{total.flip_flops:,}"),
-                Figure("kGE without memories", f"{total.kge:,.1f}"), Figure("bits of memories",
-                                                                          f"{total.memory_bits:,}")]
-    assert isinstance(config, CoreConfig | BlockCoreConfig)
-    found = area(config, target="generic", liberty=None, recipe="fast", timed=False, progress=progress).rows[-1]
-    return [Figure("cells", f"{found.cells:,}"), Figure("flip-flops", f"{found.flip_flops:,}"),
-            Figure("kGE", f"{found.kge:,.1f}")]
+        total = engine_area(config, progress=progress)["total"]
+        more = [Figure("kGE without memories", f"{total['kge']:,.1f}"),
+                Figure("bits of memories", f"{total['memory_bits']:,}")]
+    else:
+        total = area(config, modules=False, progress=progress)["total"]
+        more = [Figure("kGE", f"{total['kge']:,.1f}")]
+    return [Figure("cells", f"{total['cells']:,}"), Figure("flip-flops", f"{total['flip_flops']:,}"), *more]
 
 
 def _copy_trace(trace: Path, file: Path) -> None:

@@ -13,8 +13,8 @@ from cdma.golden.results import derived, from_json
 from cdma.hdl.codec.coding import CODINGS
 from cdma.hdl.config.block_core import BLOCK_CORES
 from cdma.hdl.config.core import CORES
-from cdma.verif.coverage.functional import FeatureResult, add_up, functional
 from cdma.verif.coverage.plan import PLAN
+from cdma.verif.coverage.report import add_up, functional
 from cdma.verif.regression.outcomes import Outcome, State
 
 __all__ = ["WAVES", "Verification", "copy_waves", "merged", "read_verification"]
@@ -64,7 +64,7 @@ class Verification:
         """Whether every step passed; one that was not run is no pass."""
         return bool(self.outcomes) and all(outcome.state is State.PASSED for outcome in self.outcomes)
 
-    def features(self) -> list[FeatureResult]:
+    def features(self) -> list[dict[str, Any]]:
         """The features of the coverage plan that were sampled, with hits and holes.
 
         Bins of other cores, of codings that are not built, and of values of parameters are left out: no bench of this
@@ -80,7 +80,7 @@ class Verification:
             if bins and feature.room != "options":
                 plan.append(replace(feature, bins=bins))
         samples = add_up(outcome.bins for outcome in self.outcomes)
-        return [each for each in functional(samples, plan=plan) if each.hit]
+        return [each for each in functional(samples, plan=plan) if each["hit"]]
 
     def count(self, state: State) -> int:
         """How many steps ended so."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cdma.report.plots.bars import Bar, Panel, bars
+from cdma.report.plots.alternatives import alternatives_plot
 from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -62,13 +62,11 @@ def sensitivity_text(outcome: Mapping[str, Any]) -> str:
 
 def picture_of(outcome: Mapping[str, Any]) -> str:
     """The rows as an SVG file: the step's time, and the memory on the device."""
-    rows = [Bar(label(row), (row.slowdown, row.memory_gb), _group(row), f"{label(row)}: {row.about}; "
-                f"{row.step_ms:.1f} ms; accuracy lost: {row.accuracy}; hardware: {row.hardware}", not row.fits)
-            for row in outcome["rows"]]
-    memory = outcome["memory_gb"]
-    return bars(rows, (Panel("step, times that with memory enough", 3),
-                       Panel("memory on the device, GB", 1, memory, f"{memory:g} GB")),
-                "{network}, batch {batch}, {gpu_name}, link {link_gb_per_s:g} GB/s".format(**outcome), "does not fit")
+    rows = [{"name": label(row), "values": (row.slowdown, row.memory_gb), "group": _group(row), "fits": row.fits,
+             "tip": f"{label(row)}: {row.about}; {row.step_ms:.1f} ms; accuracy lost: {row.accuracy}; "
+             f"hardware: {row.hardware}"} for row in outcome["rows"]]
+    return alternatives_plot(rows, outcome["memory_gb"],
+                             "{network}, batch {batch}, {gpu_name}, link {link_gb_per_s:g} GB/s".format(**outcome))
 
 
 def _group(row: Alternative) -> str:

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdma.report.table import Column, Table
-
-if TYPE_CHECKING:
-    from cdma.workload.capturing.manifest import Content, StoredStep
 
 __all__ = ["accuracy_text", "capture_text", "profile_times_text"]
 
 
-def capture_text(folder: str, manifest: Content, example: Mapping[str, Any] | None = None) -> str:
+def capture_text(folder: str, manifest: Mapping[str, Any], example: Mapping[str, Any] | None = None) -> str:
     """The steps of a dump that was written, and of the worked example how well it learned."""
-    files = manifest.files
+    files, arrays = manifest["files"], manifest["arrays"].values()
     rows = Table([Column("file", "file"), Column("epoch", "epoch", ","),
-                  Column("arrays", lambda step: sum(each.file == step.file for each in manifest.arrays.values()), ","),
+                  Column("arrays", lambda step: sum(each["file"] == step["file"] for each in arrays), ","),
                   Column("bytes", "bytes", ","), Column("bytes for backward", "saved_bytes", ","),
-                  Column("density", lambda step: _density(manifest, step), ".3f")], files)
+                  Column("density", lambda step: _density([each for each in arrays if each["file"] == step["file"]]),
+                         ".3f")], files)
     steps = "1 step" if len(files) == 1 else f"{len(files)} steps"
-    parts = [f"{manifest.model}, {steps} captured; bytes for backward are those of the whole batch:", rows.text(),
-             *manifest.notes]
+    parts = [f"{manifest['model']}, {steps} captured; bytes for backward are those of the whole batch:", rows.text(),
+             *manifest["notes"]]
     if example is not None:
         parts.append(f"{100 * example['accuracy']:.1f} % of the {example['tested']} correctly")
     return "\n\n".join([*parts, f"dump: {folder} (cdma characterise {folder} measures it)"])
 
 
-def _density(manifest: Content, step: StoredStep) -> float | None:
+def _density(arrays: Sequence[Mapping[str, Any]]) -> float | None:
     """Density of all arrays of a step; None if it has none."""
-    own = [array.entry for array in manifest.arrays.values() if array.file == step.file]
-    sizes = [math.prod(array.full_shape) for array in own]
-    return sum(array.density * size for array, size in zip(own, sizes, strict=True)) / sum(sizes) if own else None
+    sizes = [math.prod(array["full_shape"]) for array in arrays]
+    return sum(array["density"] * size for array, size in zip(arrays, sizes, strict=True)) / sum(sizes) if sizes \
+        else None
 
 
 def profile_times_text(layers: Mapping[str, Mapping[str, float]]) -> str:

@@ -18,7 +18,7 @@ from cdma.report.characterise_tables import (
     training,
 )
 from cdma.report.page import Page, Section
-from cdma.report.parts import Bars, Histograms, Lines, Part, Stems, Table, Tiles, Trend
+from cdma.report.parts import Part, Plots, Tiles, bars, histograms, lines, stems, trend
 from cdma.workload.dumps.steps import step_text
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def characterise_page(found: Measured, every: bool = False) -> Page:
 
 def _last(groups: Sequence[Group]) -> list[Group]:
     """The groups that plots show: of each layer the last step, the largest of all."""
-    last = list({group.layer: group for group in sorted(groups, key=lambda group: group.step or 0)}.values())
+    last = list({group.layer: group for group in sorted(groups, key=lambda group: group.first.step or 0)}.values())
     largest = sorted(last, key=lambda group: -group.stored.raw_bytes)[:_MOST]
     return [group for group in last if group in largest]
 
@@ -80,11 +80,11 @@ def _totals(found: Measured) -> Section:
         "Zero-value coding of the values' own element size does not depend on the layout; all other codings do."))]
     for narrowed, form in dict.fromkeys((total.narrowed, total.format) for total in totals):
         group = [total for total in totals if (total.narrowed, total.format) == (narrowed, form)]
-        parts.append(Bars(f"Ratio, {form}{', narrowed' if narrowed else ', as stored'}",
+        parts.append(bars(f"Ratio, {form}{', narrowed' if narrowed else ', as stored'}",
                           [total.layout for total in group] if not found.flat else ["ratio"],
                           {label: [total.ratio(coding) for total in group] for coding, label in CODINGS.items()},
                           {label: group[0].bound(coding) for coding, label in CODINGS.items()}, _BOUND))
-    return Section("In all", [*parts, Table(*total_table(totals), left=(0, 1))])
+    return Section("In all", [*parts, total_table(totals, left=(0, 1))])
 
 
 def _groups(found: Measured, last: Sequence[Group]) -> Section:
@@ -93,11 +93,11 @@ def _groups(found: Measured, last: Sequence[Group]) -> Section:
          f"Ratios as stored{_when(found.arrays)}{_largest(found.groups, last)}."),
         _ratio_bars({group.layer: group.stored for group in last}),
         ("The times are those of an offload of all arrays of the group, one behind the other: as they are, and with "
-         "the best coding through the engine."), Table(*group_table(found), left=(0, 2, 3))])
+         "the best coding through the engine."), group_table(found, left=(0, 2, 3))])
 
 
-def _ratio_bars(named: dict[str, Coded]) -> Bars:
-    return Bars("ratio", [CODINGS[coding] for coding in _SHOWN],
+def _ratio_bars(named: dict[str, Coded]) -> Plots:
+    return bars("ratio", [CODINGS[coding] for coding in _SHOWN],
                 {name: [coded.ratio(coding) for coding in _SHOWN] for name, coded in named.items()},
                 {name: coded.bound("tags_first") for name, coded in named.items()}, _BOUND, caption=False)
 
@@ -107,22 +107,22 @@ def _training(found: Measured) -> Iterator[Section]:
     labels, layers = training(found.groups)
     if labels:
         yield Section("Density over training", ["Share of elements that are not zero, layer by layer.",
-                                                Lines("", labels, layers)])
+                                                lines("", labels, layers)])
     sums = {step_text(*step): reduce(add, (array.stored for array in arrays))
             for step, arrays in over_steps(found.arrays).items()}
     if len(sums) > 1:
         rows = {CODINGS[coding]: [coded.ratio(coding) for coded in sums.values()] for coding in _SHOWN}
         rows[_BOUND] = [coded.bound("tags_first") for coded in sums.values()]
         yield Section("Ratio over training", ["Raw bytes over packed bytes, all arrays of a step together, as stored.",
-                                              Trend(list(sums), rows)], kept=True)
+                                              trend(list(sums), rows)], kept=True)
 
 
 def _density(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
-    alone = {group.layer: [group.stored.density.density] for group in last if group.step is None}
+    alone = {group.layer: [group.stored.density.density] for group in last if group.first.step is None}
     # Bars of the full width, all of them, say no more than the table.
     if any(density is not None and density < _DENSE for (density,) in alone.values()):
         yield Section("Density", [f"Share of elements that are not zero{_largest(found.groups, last)}.",
-                                  Bars("density", [], alone, top=1.0, caption=False)])
+                                  bars("density", [], alone, top=1.0, caption=False)])
 
 
 def _exponents(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
@@ -137,9 +137,9 @@ def _exponents(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
          "of 16 bfloat16 or 8 float32 elements needs. Share of the elements that are not zero, by these bits; 8 are "
          "whole exponents, from which nothing is gained. The column \"entropy\" of the table has the bits that an "
          "exponent tells if only the frequencies of exponents are known."),
-        Histograms("", labels, {"all arrays": (whole, ())}, ["elements with distances of so many bits"], large=True)]
+        histograms("", labels, {"all arrays": (whole, ())}, ["elements with distances of so many bits"], large=True)]
     if len(rows) > 1:
-        parts.append(Histograms(f"Each group{_when(found.arrays)}", labels, rows))
+        parts.append(histograms(f"Each group{_when(found.arrays)}", labels, rows))
     yield Section("Exponents", parts, kept=True)
 
 
@@ -163,15 +163,15 @@ def _runs(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
     parts: list[Part] = [
         ("Share of the zeros that lie in runs of a length: of 1, 2 to 3, 4 to 7 elements and so on, in the order of "
         "memory. Run-length coding gains on long runs only; zero-value coding gains on every zero."),
-        Histograms("", labels, {"all arrays": whole}, ["zeros in such runs"],
+        histograms("", labels, {"all arrays": whole}, ["zeros in such runs"],
                    "if as many zeros lay at random places", large=True)]
     if len(rows) > 1:
-        parts.append(Histograms(f"Each group{_when(found.arrays)}", few, rows))
+        parts.append(histograms(f"Each group{_when(found.arrays)}", few, rows))
     yield Section("Runs of zeros", parts, kept=True)
 
 
 def _has_zeros(arrays: Sequence[Array]) -> bool:
-    return any(array.stored.density.runs.zero_runs > 0 for array in arrays)
+    return any(array.stored.density.zero_runs > 0 for array in arrays)
 
 
 def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float], list[float]]:
@@ -182,7 +182,7 @@ def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float]
     for array in arrays:
         zeros, density = array.stored.density.elements - array.stored.density.nonzero, array.stored.density.density
         total += zeros
-        for number, entry in enumerate(array.stored.density.runs.zero_runs_by_length):
+        for number, entry in enumerate(array.stored.density.zero_runs_by_length()):
             found[min(number, len(classes) - 1)] += entry["zeros"]
         beyond = [*(strewn(density or 0.0, shortest) for shortest in classes), 0.0]
         for number in range(len(classes)):
@@ -191,19 +191,19 @@ def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float]
 
 
 def _clustering(last: Sequence[Group]) -> Iterator[Section]:
-    values = {group.layer: group.stored.density.spread.clustering for group in last}
+    values = {group.layer: group.stored.density.clustering for group in last}
     there = {name: value for name, value in values.items() if value}
     if there:
         yield Section("Clustering", [
             ("How much the density varies from one block of 4 KiB to the next: its variance over that of zeros at "
             "random places. At 1 zeros are independent. The larger the value, the more blocks are nearly empty or "
-            "nearly full, which the engine's buffers must compensate."), Stems("clustering", there)], kept=True)
+            "nearly full, which the engine's buffers must compensate."), stems("clustering", there)], kept=True)
 
 
 def _tables(found: Measured, every: bool) -> Iterator[Section]:
     if every:
         yield Section("Every array", [("As stored. Runs are of zeros, in elements; p90 is the 90th percentile of their "
-                                       "lengths."), Table(*array_table(found))])
+                                       "lengths."), array_table(found)])
 
 
 def _when(arrays: Sequence[Array]) -> str:

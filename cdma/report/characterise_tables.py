@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
 from cdma.console.about import project_version
-from cdma.console.output import count, fixed
-from cdma.report.table import Table
+from cdma.console.output import fixed
+from cdma.report.table import Column, Table
 from cdma.workload.dumps.steps import step_text
 
 if TYPE_CHECKING:
@@ -27,10 +27,18 @@ CODINGS = {"zvc8": "ZVC 8", "zvc16": "ZVC 16", "zvc32": "ZVC 32", "rle": "RLE", 
            "tags_first": "tags first", "exponents": "exponents"}
 """What the codings are called in tables and plots."""
 
-_OF_ZEROS = ("density", "run mean", "p90", "clustering")
-_OF_EXPONENTS = ("entropy", "distance")
-_TIMES = ("raw us", "engine us")
-_HEAD = ("raw bytes", *_OF_ZEROS, *_OF_EXPONENTS, *CODINGS.values(), "bound", "best", *_TIMES)
+
+
+def _ratio(coding: str) -> Column:
+    return Column(CODINGS[coding], lambda row: row["coded"].ratio(coding), ".3f")
+
+
+_RAW_BYTES, _DENSITY = Column("raw bytes", "coded.raw_bytes", ","), Column("density", "coded.density.density", ".3f")
+_EXPONENTS = (Column("entropy", "coded.exponent_statistics.entropy", ".2f"),
+              Column("distance", "coded.exponent_statistics.distance_bits", ".2f"))
+_RATIOS = (*map(_ratio, CODINGS), Column("bound", lambda row: row["coded"].bound("blocks"), ".3f"))
+_BEST = Column("best", "coded.best")
+_TIMES = (Column("raw us", "offload.raw_us", ",.1f"), Column("engine us", "offload.engine_us", ",.1f"))
 _WIDTH = 120
 
 
@@ -117,56 +125,62 @@ def characterise_text(found: Measured, every: bool = False) -> str:
                                                             for item in found.verdict.items)]),
              f"{found.made}; {found.engine}, a link of {found.path.link:g} GB/s",
              ("In all, by format and layout; ratios are raw bytes over packed bytes:\n\n"
-              f"{Table(*total_table(found.shown_totals)).text()}"),
-             f"Groups of alike arrays, as stored:\n\n{Table(*group_table(found)).text()}"]
+              f"{total_table(found.shown_totals).text()}"),
+             f"Groups of alike arrays, as stored:\n\n{group_table(found).text()}"]
     if every:
-        parts.append(f"Every array, as stored:\n\n{Table(*array_table(found)).text()}")
+        parts.append(f"Every array, as stored:\n\n{array_table(found).text()}")
     labels, layers = training(found.groups)
     if labels:
         rows = [[layer, *(fixed(density, 3) for density in row)] for layer, row in layers.items()]
         parts.append(f"Density over training:\n\n{Table(['layer', *labels], rows).text()}")
-        rows = [_row(step_text(*step), own, found)
-                for step, own in over_steps(found.arrays).items()]
-        parts.append(f"All arrays of a step:\n\n{Table(['step', *_HEAD], rows).text()}")
+        steps = [(step_text(*step), own) for step, own in over_steps(found.arrays).items()]
+        parts.append(f"All arrays of a step:\n\n{_coded_table('step', steps, found).text()}")
     return "\n\n".join(parts)
 
 
-def group_table(found: Measured) -> tuple[list[str], list[list[str]]]:
-    """Head and rows: the groups of alike arrays, and all together; ranges over the arrays of a group."""
-    head = ["group", "arrays", "shape", "type", "raw bytes", "density", *_OF_EXPONENTS, "zlib", "tags first",
-            "exponents", "best ratio", "best", *_TIMES]
-    rows = []
-    for group in found.groups:
-        stored = group.stored
-        rows.append([group.name, count(len(group.arrays)), "x".join(map(str, group.shape)), group.dtype,
-                     count(stored.raw_bytes), _between(group.density_range, 3), *_exponents(stored),
-                     *(fixed(stored.ratio(coding), 3) for coding in ("zlib", "tags_first", "exponents")),
-                     _between(group.ratio_range, 2), stored.best, *_times(found.offload(group.arrays))])
+def group_table(found: Measured, left: Sequence[int] | None = None) -> Table:
+    """The groups of alike arrays, and all together; ranges over the arrays of a group."""
     whole = found.totals[0]
-    rows.append(["in all", count(len(found.arrays)), "", whole.format, count(whole.raw_bytes),
-                 fixed(whole.density.density, 3), *_exponents(whole),
-                 *(fixed(whole.ratio(coding), 3) for coding in ("zlib", "tags_first", "exponents")),
-                 fixed(whole.best_ratio, 2), whole.best, *_times(found.offload(found.arrays))])
-    return head, rows
+    rows = [{"name": group.name, "arrays": group.arrays, "shape": group.first.shape, "type": group.first.dtype,
+             "coded": group.stored, "density": _between(group.density_range, 3),
+             "ratio": _between(group.ratio_range, 2), "offload": found.offload(group.arrays)} for group in found.groups]
+    rows.append({"name": "in all", "arrays": found.arrays, "shape": (), "type": whole.format, "coded": whole,
+                 "density": fixed(whole.density.density, 3), "ratio": fixed(whole.best_ratio, 2),
+                 "offload": found.offload(found.arrays)})
+    return Table([
+        Column("group", "name"), Column("arrays", lambda row: len(row["arrays"]), ","),
+        Column("shape", lambda row: "x".join(map(str, row["shape"]))), Column("type", "type"), _RAW_BYTES,
+        Column("density", "density"), *_EXPONENTS, *map(_ratio, ("zlib", "tags_first", "exponents")),
+        Column("best ratio", "ratio"), _BEST, *_TIMES], rows, left=left)
 
 
-def array_table(found: Measured) -> tuple[list[str], list[list[str]]]:
-    """Head and rows: every array as stored, then their sum."""
-    return ["array", *_HEAD], [*(_row(array.name, [array], found) for array in found.arrays),
-                               _row("in all", found.arrays, found)]
+def array_table(found: Measured, left: Sequence[int] | None = None) -> Table:
+    """Every array as stored, then their sum."""
+    return _coded_table("array", [*((array.name, [array]) for array in found.arrays), ("in all", found.arrays)], found,
+                        left)
 
 
-def total_table(totals: Sequence[Coded]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows: the sums by format and layout."""
-    head = ["format", "layout", "raw bytes", "density", *CODINGS.values(), "bound", "best"]
-    return head, [[total.format, total.layout, count(total.raw_bytes), fixed(total.density.density, 3), *_ratios(total)]
-                  for total in totals]
+def total_table(totals: Sequence[Coded], left: Sequence[int] | None = None) -> Table:
+    """The sums by format and layout."""
+    return Table([Column("format", "coded.format"), Column("layout", "coded.layout"), _RAW_BYTES, _DENSITY, *_RATIOS,
+                  _BEST], [{"coded": total} for total in totals], left=left)
+
+
+def _coded_table(heading: str, arrays: Iterable[tuple[str, Sequence[Array]]], found: Measured,
+                 left: Sequence[int] | None = None) -> Table:
+    """A row for the arrays of each name, together."""
+    zeros = [Column("run mean", "coded.density.zero_run_mean", ".1f"),
+             Column("p90", lambda row: row["coded"].density.zero_run_percentile(90), ","),
+             Column("clustering", "coded.density.clustering", ".1f")]
+    return Table([Column(heading, "name"), _RAW_BYTES, _DENSITY, *zeros, *_EXPONENTS, *_RATIOS, _BEST, *_TIMES],
+                 [{"name": name, "coded": reduce(add, (array.stored for array in own)), "offload": found.offload(own)}
+                  for name, own in arrays], left=left)
 
 
 def training(groups: Sequence[Group]) -> tuple[list[str], dict[str, list[float | None]]]:
     """The steps of training as labels, and the density of the layers at each, alike ones together; both empty without
     steps."""
-    stepped = [group for group in groups if group.step is not None]
+    stepped = [group for group in groups if group.first.step is not None]
     steps = sorted({_step(group.first) for group in stepped})
     found = {(group.layer, _step(group.first)): group.stored.density.density for group in stepped}
     return [step_text(*step) for step in steps], {layer: [found.get((layer, step)) for step in steps]
@@ -184,27 +198,6 @@ def over_steps(arrays: Sequence[Array]) -> dict[tuple[str, int], list[Array]]:
 
 def _step(array: Array) -> tuple[str, int]:
     return array.step_unit or "", array.step or 0
-
-
-def _row(name: str, arrays: Sequence[Array], found: Measured) -> list[str]:
-    coded = reduce(add, (array.stored for array in arrays))
-    runs = coded.density.runs
-    return [name, count(coded.raw_bytes), fixed(coded.density.density, 3), fixed(runs.zero_run_mean, 1),
-            count(runs.zero_run_p90), fixed(coded.density.spread.clustering, 1), *_exponents(coded), *_ratios(coded),
-            *_times(found.offload(arrays))]
-
-
-def _ratios(coded: Coded) -> list[str]:
-    return [*(fixed(coded.ratio(coding), 3) for coding in CODINGS), fixed(coded.bound("blocks"), 3), coded.best]
-
-
-def _exponents(coded: Coded) -> list[str]:
-    about = coded.exponent_statistics
-    return [fixed(about and about.entropy, 2), fixed(about and about.distance_bits, 2)]
-
-
-def _times(offload: Offload) -> list[str]:
-    return [f"{offload.raw_us:,.1f}", f"{offload.engine_us:,.1f}"]
 
 
 def _between(values: tuple[float, float] | None, digits: int) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from cdma.report.html import html_page
-from cdma.report.parts import LINK, Fenced, Image, Part, Table
+from cdma.report.parts import LINK, Fenced, Image, Part, Plots, Table
+from cdma.report.plots.drawing import EXTRA
+from cdma.workload.extra import package
 
 __all__ = ["Page", "Section", "part_markdown"]
 
 _WIDTH = 120
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,14 @@ class Page:
         Raises
         ------
         ValueError
-            If Jinja2, or matplotlib for a page with plots, is not installed.
+            If Jinja2, or matplotlib for a page with an image, is not installed.
         """
-        return html_page(self)
+        jinja2 = package("jinja2", EXTRA)
+        environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True,
+                                         lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+        environment.filters["words"] = _markup
+        sections = [(section, list(_blocks(section.parts))) for section in self.sections]
+        return environment.get_template("page.html").render(page=self, sections=sections) + "\n"
 
 
 def part_markdown(part: Part) -> str:
@@ -111,3 +121,28 @@ def _lines(part: Part, words: Callable[[str], str], rows: Callable[[Table], str]
         body = rows(part)
         return f"{part.title}:\n\n{body}" if part.title else body
     return ""
+
+
+def _markup(text: str) -> Any:
+    """Text with code, strong words, and links to other HTML pages as markup; of other links only the words."""
+    markup = package("markupsafe", EXTRA)
+    out = str(markup.escape(LINK.sub(lambda link: link[0] if link[2].endswith(".html") else link[1], text)))
+    out = LINK.sub(r'<a href="\2">\1</a>', out)
+    return markup.Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>",
+                                re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", out)))
+
+
+def _blocks(parts: Sequence[Part]) -> Iterator[tuple[str, object]]:
+    """The parts of a section as the template takes them, by the name of its kind; consecutive plots are one group."""
+    group: list[Plots] = []
+    for part in (*parts, ""):
+        if isinstance(part, Plots | Image):
+            group.append(Plots([("", part.draw())], "wide", part.title) if isinstance(part, Image) else part)
+            continue
+        if len(group) > 1 and all(plots.kind == "columns" for plots in group):
+            yield "group", group
+        else:
+            yield from (("plots", plots) for plots in group)
+        group = []
+        if part:
+            yield type(part).__name__.lower(), part

@@ -7,9 +7,8 @@ Markdown's.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -17,8 +16,8 @@ from cdma.report.plots import fluid
 from cdma.report.plots.drawing import COLOURS
 from cdma.report.table import Table
 
-__all__ = ["LINK", "Bars", "Fenced", "Histograms", "Image", "Lines", "Part", "Plot", "Plots", "Stems", "Table", "Tiles",
-           "Trend", "prose"]
+__all__ = ["LINK", "Fenced", "Image", "Part", "Plots", "Table", "Tiles", "bars", "histograms", "lines", "prose",
+           "stems", "trend"]
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
 """A link in text: its words, and where it leads."""
@@ -52,7 +51,7 @@ class Fenced:
 
 @dataclass(frozen=True)
 class Plots:
-    """Drawn plots, ready for the template.
+    """Drawn plots, ready for the template. Only HTML has them, so a table must have their values too.
 
     Parameters
     ----------
@@ -79,22 +78,8 @@ class Plots:
     cut: bool = False
 
 
-class Plot(ABC):
-    """A part that is drawn. Only HTML has it, so a table must have its values too."""
-
-    @abstractmethod
-    def drawn(self) -> Plots:
-        """Draw the plots.
-
-        Raises
-        ------
-        ValueError
-            If matplotlib is not installed.
-        """
-
-
 @dataclass(frozen=True)
-class Image(Plot):
+class Image:
     """A plot that is also a file beside the page: Markdown shows the file, HTML has the plot itself.
 
     Parameters
@@ -104,19 +89,17 @@ class Image(Plot):
     file
         Path of the file, relative to the page.
     draw
-        Returns the SVG file.
+        Returns the SVG file; ValueError if matplotlib is not installed.
     """
 
     title: str
     file: str
     draw: Callable[[], str]
 
-    def drawn(self) -> Plots:
-        return Plots([("", self.draw())], "wide", self.title)
 
-
-@dataclass(frozen=True)
-class Bars(Plot):
+def bars(title: str, series: Sequence[str], groups: Mapping[str, Sequence[float | None]],
+         marks: Mapping[str, float | None] | None = None, mark: str | None = None, digits: int = 2,
+         top: float | None = None, caption: bool = True) -> Plots:
     """Bars of several series in groups.
 
     Many groups are drawn in several plots with the same scale, side by side if there is room.
@@ -138,51 +121,26 @@ class Bars(Plot):
     caption
         Whether the title is shown above the plots.
     """
-
-    title: str
-    series: Sequence[str]
-    groups: Mapping[str, Sequence[float | None]]
-    marks: Mapping[str, float | None] = field(default_factory=dict)
-    mark: str | None = None
-    digits: int = 2
-    top: float | None = None
-    caption: bool = True
-
-    def drawn(self) -> Plots:
-        values = [value for row in self.groups.values() for value in row]
-        top = self.top or fluid.scale([*values, *self.marks.values()])
-        pieces = [{name: self.groups[name] for name in names} for names in _pieces(list(self.groups))]
-        return Plots([("", fluid.bars(self.title, piece, self.marks, self.digits, top)) for piece in pieces],
-                     "columns", self.title if self.caption else "", _keys(self.series), self.mark,
-                     cut=any(value is not None and value > top for value in values))
+    values, marks = [value for row in groups.values() for value in row], marks or {}
+    full = top or fluid.scale([*values, *marks.values()])
+    pieces = [{name: groups[name] for name in names} for names in _pieces(list(groups))]
+    return Plots([("", fluid.bars(title, piece, marks, digits, full)) for piece in pieces], "columns",
+                 title if caption else "", _keys(series), mark,
+                 cut=any(value is not None and value > full for value in values))
 
 
-@dataclass(frozen=True)
-class Lines(Plot):
+def lines(title: str, labels: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> Plots:
     """Small line plots side by side: values from 0 to 1 over the same labels, by name of the plot."""
-
-    title: str
-    labels: Sequence[str]
-    rows: Mapping[str, Sequence[float | None]]
-
-    def drawn(self) -> Plots:
-        return Plots([("", fluid.lines(name, self.labels, {"": values}, 1.0)) for name, values in self.rows.items()],
-                     "small", self.title)
+    return Plots([("", fluid.lines(name, labels, {"": values}, 1.0)) for name, values in rows.items()], "small", title)
 
 
-@dataclass(frozen=True)
-class Trend(Plot):
+def trend(labels: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> Plots:
     """A line plot of several series over the same labels, by name of the series."""
-
-    labels: Sequence[str]
-    rows: Mapping[str, Sequence[float | None]]
-
-    def drawn(self) -> Plots:
-        return Plots([("", fluid.lines("", self.labels, self.rows, large=True))], "whole", "", _keys(list(self.rows)))
+    return Plots([("", fluid.lines("", labels, rows, large=True))], "whole", "", _keys(list(rows)))
 
 
-@dataclass(frozen=True)
-class Histograms(Plot):
+def histograms(title: str, labels: Sequence[str], rows: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+               series: Sequence[str] = (), mark: str | None = None, large: bool = False) -> Plots:
     """Histograms of shares over the same classes.
 
     Parameters
@@ -198,37 +156,21 @@ class Histograms(Plot):
     large
         Whether the histograms are as wide as bars.
     """
-
-    title: str
-    labels: Sequence[str]
-    rows: Mapping[str, tuple[Sequence[float], Sequence[float]]]
-    series: Sequence[str] = ()
-    mark: str | None = None
-    large: bool = False
-
-    def drawn(self) -> Plots:
-        highest = max(value for pair in self.rows.values() for part in pair for value in part)
-        top = next(top for top in (0.2, 0.4, 0.6, 0.8, 1.0) if top >= min(1.0, highest))
-        return Plots([("", fluid.columns(name, self.labels, *pair, top, self.large))
-                      for name, pair in self.rows.items()],
-                     "whole" if self.large else "small", self.title, _keys(self.series), self.mark, flat=True)
+    highest = max(value for pair in rows.values() for part in pair for value in part)
+    top = next(top for top in (0.2, 0.4, 0.6, 0.8, 1.0) if top >= min(1.0, highest))
+    return Plots([("", fluid.columns(name, labels, *pair, top, large)) for name, pair in rows.items()],
+                 "whole" if large else "small", title, _keys(series), mark, flat=True)
 
 
-@dataclass(frozen=True)
-class Stems(Plot):
+def stems(title: str, values: Mapping[str, float]) -> Plots:
     """Stems from 1 to each value, which is above 0, on a logarithmic axis that outliers do not set."""
-
-    title: str
-    values: Mapping[str, float]
-
-    def drawn(self) -> Plots:
-        lowest, highest = min(self.values.values()), fluid.scale(list(self.values.values()), 100)
-        return Plots([("", fluid.stems(self.title, {name: self.values[name] for name in names}, lowest, highest))
-                      for names in _pieces(list(self.values))], "columns")
+    lowest, highest = min(values.values()), fluid.scale(list(values.values()), 100)
+    return Plots([("", fluid.stems(title, {name: values[name] for name in names}, lowest, highest))
+                  for names in _pieces(list(values))], "columns")
 
 
-Part = str | tuple[str, ...] | Table | Fenced | Tiles | Plot
-"""A paragraph, the items of a list, a table, a fenced block, tiles, or a plot."""
+Part = str | tuple[str, ...] | Table | Fenced | Tiles | Plots | Image
+"""A paragraph, the items of a list, a table, a fenced block, tiles, plots, or an image."""
 
 
 def prose(text: str, **values: Any) -> list[Part]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from cdma.hdl.config.block_core import load_block
 from cdma.measure.options import PEER_CORES
 from cdma.report.table import Column, Table
 
-__all__ = ["MEASURED", "Peer", "blocks_table", "codecs_table", "exponents_table", "paper_table"]
+__all__ = ["MEASURED", "blocks_table", "codecs_table", "exponents_table", "paper_table"]
 
 Figures = Mapping[str, Any]
 """What ``cdma bench --output`` writes, as JSON has it."""
@@ -27,37 +27,26 @@ _CODECS = (("exponent coding, blocks of 4 KiB", "C library", "bfloat16"),
 """Rows of the table of codecs: title, and codec and coding as in the benchmark of the golden model."""
 
 
-class Peer(NamedTuple):
-    """A block of others, rebuilt from its public Verilog and mapped to the same cells with the recipe ``plain``: what
-    it is, raw bytes per cycle that it takes or gives, thousands of NAND gates without memories, the clock of its
-    slowest path in MHz, and what goes with these figures."""
-
-    block: str
-    bytes_per_cycle: float
-    kge: float
-    mhz: float
-    note: str = ""
-
-
 MEASURED = (
-    Peer("EBPC encoder, 8 bit", 0.97, 3.7, 736, "codes values too"),
-    Peer("EBPC decoder, 8 bit", 0.97, 4.0, 879, "codes values too"),
-    Peer("EBPC encoder, 16 bit", 1.99, 9.5, 511, "codes values too"),
-    Peer("EBPC decoder, 16 bit", 1.99, 9.6, 730, "codes values too"),
-    Peer("EBPC encoder, 32 bit", 4.0, 29.6, 272, "codes values too"),
-    Peer("EBPC decoder, 32 bit", 4.0, 27.9, 662, "codes values too"),
-    Peer("byte packer for AXI4-Stream, 32 B", 31.95, 20.2, 404, "packs alone: finds no zeros, writes no tags"),
-    Peer("NVDLA weight decoder, 64 x 8 bit", 64.0, 44.9, 355, "expands by a mask; cannot be stalled"),
-    Peer("open zero-value compaction, 128 x 8 bit", 128.0, 66.2, 548,
-         "writes no mask, packs no lines together, cannot be stalled"),
-    Peer("verilog-axi `axi_cdma`, 256 bit", 31.5, 7.3, 529, "copies; 15.3 bytes at a latency of 200 cycles"),
-    Peer("the same, unaligned", 31.5, 15.4, 537, "copies; 15.3 bytes at a latency of 200 cycles"),
-    Peer("iDMA, 256 bit, 3 outstanding", 31.6, 30.6, 438, "copies; at a latency of 200 cycles"),
-    Peer("iDMA, 256 bit, 16 outstanding", 31.6, 53.3, 349, "copies; at a latency of 200 cycles"),
+    ("EBPC encoder, 8 bit", 0.97, 3.7, 736, "codes values too"),
+    ("EBPC decoder, 8 bit", 0.97, 4.0, 879, "codes values too"),
+    ("EBPC encoder, 16 bit", 1.99, 9.5, 511, "codes values too"),
+    ("EBPC decoder, 16 bit", 1.99, 9.6, 730, "codes values too"),
+    ("EBPC encoder, 32 bit", 4.0, 29.6, 272, "codes values too"),
+    ("EBPC decoder, 32 bit", 4.0, 27.9, 662, "codes values too"),
+    ("byte packer for AXI4-Stream, 32 B", 31.95, 20.2, 404, "packs alone: finds no zeros, writes no tags"),
+    ("NVDLA weight decoder, 64 x 8 bit", 64.0, 44.9, 355, "expands by a mask; cannot be stalled"),
+    ("open zero-value compaction, 128 x 8 bit", 128.0, 66.2, 548,
+     "writes no mask, packs no lines together, cannot be stalled"),
+    ("verilog-axi `axi_cdma`, 256 bit", 31.5, 7.3, 529, "copies; 15.3 bytes at a latency of 200 cycles"),
+    ("the same, unaligned", 31.5, 15.4, 537, "copies; 15.3 bytes at a latency of 200 cycles"),
+    ("iDMA, 256 bit, 3 outstanding", 31.6, 30.6, 438, "copies; at a latency of 200 cycles"),
+    ("iDMA, 256 bit, 16 outstanding", 31.6, 53.3, 349, "copies; at a latency of 200 cycles"),
 )
-"""Measured with Yosys 0.70 and OpenSTA in the Nangate cells at 45 nm, typical corner, inputs at t = 0; EBPC at density
-0.4, from stream-ebpc by its authors."""
-
+"""Blocks of others, rebuilt from their public Verilog and mapped to the same cells with the recipe ``plain``: what each
+is, raw bytes per cycle that it takes or gives, thousands of NAND gates without memories, the clock of its slowest path
+in MHz, and what goes with these figures. Measured with Yosys 0.70 and OpenSTA in the Nangate cells at 45 nm, typical
+corner, inputs at t = 0; EBPC at density 0.4, from stream-ebpc by its authors."""
 
 
 def _per_kge(key: str) -> Callable[[Mapping[str, Any]], float | None]:
@@ -83,9 +72,8 @@ def blocks_table(figures: Figures) -> Table:
     figures
         What ``cdma bench`` measured. Without a cell library, gates of the generic table and no clock.
     """
-    peers = [{"block": peer.block, "figures": "measured", "bytes_per_cycle": peer.bytes_per_cycle,
-              "kge": peer.kge, "mhz": peer.mhz, "built_kge": None, "built_mhz": None, "note": peer.note}
-             for peer in MEASURED]
+    peers = [{"block": block, "figures": "measured", "bytes_per_cycle": rate, "kge": kge, "mhz": mhz,
+              "built_kge": None, "built_mhz": None, "note": note} for block, rate, kge, mhz, note in MEASURED]
     return Table(_BLOCKS, [*_cores(figures), *peers])
 
 

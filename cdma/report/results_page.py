@@ -8,7 +8,8 @@ from typing import Any
 from cdma.console.output import count, fixed
 from cdma.report import results_words as words
 from cdma.report.page import Page, Section
-from cdma.report.parts import Bars, Lines, Part, Table, prose
+from cdma.report.parts import Part, Table, bars, lines, prose
+from cdma.report.table import Column, inside
 from cdma.workload.timeline.swapping import copies
 
 __all__ = ["results_page"]
@@ -21,6 +22,7 @@ _CODED = ("zvc", "exponent", "rle", "zlib")
 _RECOMPUTED = 4 / 3
 """Step time with all activations computed again: forward twice, and backward, which takes two of it."""
 _SCHEDULES = {"layer": "sync", "queue": "async"}
+_NETWORK = [Column("network", "network"), Column("batch", "batch")]
 
 
 def results_page(figures: Row) -> Page:
@@ -79,10 +81,10 @@ def _beside(figures: Row) -> Iterator[Part]:
               f"{cswap['here']['step']:.0f} %", "V100 SXM2", "CSWAP, CLUSTER 2021"],
              ["time of transfers that it takes off, highest", f"{cswap['paper']['transfers']} %",
               f"{cswap['here']['transfers']:.0f} %", "V100 SXM2", "CSWAP, CLUSTER 2021"]]
-    yield Bars("Speed-up over vdnn in per cent", ["here", "Rhu et al."], {
+    yield bars("Speed-up over vdnn in per cent", ["here", "Rhu et al."], {
         f"{line['gpu_name']}, {what}": [gain, _gains(line["paper"])[what]]
         for line in figures["headlines"] for what, gain in _gains(line["here"]).items()}, digits=0)
-    yield Bars("Ratio of zero-value coding", ["here", "Rhu et al."], ratios)
+    yield bars("Ratio of zero-value coding", ["here", "Rhu et al."], ratios)
     yield Table(["figure, zvc", "published", "here", "GPU", "published in"], rows, left=(0, 3, 4))
 
 
@@ -106,16 +108,14 @@ def _differences(figures: Row) -> list[Part]:
 def _networks(figures: Row) -> Iterator[Part]:
     yield from prose(words.NETWORKS)
     for part in figures["networks"]:
-        yield Bars(f"Gain over vdnn in per cent, {part['gpu_name']}", _ALGORITHMS,
+        yield bars(f"Gain over vdnn in per cent, {part['gpu_name']}", _ALGORITHMS,
                    {row["network"]: [_gain(row, name) for name in _ALGORITHMS] for row in part["rows"]},
                    {row["network"]: _gain(row, "oracle") for row in part["rows"]}, "oracle, nothing swapped", 0)
     for part in figures["networks"]:
-        yield Table(["network", "batch", "density", "ratio", *(f"{name} ms" for name in ("oracle", "vdnn", "zvc")),
-                     *(f"{name} x" for name in ("oracle", *_ALGORITHMS))],
-                    [[row["network"], str(row["batch"]), fixed(row["density"], 3), fixed(row["ratio"]["zvc"], 2),
-                      *(fixed(row["step_ms"][name], 0) for name in ("oracle", "vdnn", "zvc")),
-                      *(fixed(row["speedup"][name], 2) for name in ("oracle", *_ALGORITHMS))] for row in part["rows"]],
-                    title=f"{part['gpu_name']}; x is the speed-up over vdnn")
+        yield Table([*_NETWORK, Column("density", "density", ".3f"), Column("ratio", "ratio.zvc", ".2f"),
+                     *(Column(f"{name} ms", f"step_ms.{name}", ".0f") for name in ("oracle", "vdnn", "zvc")),
+                     *(Column(f"{name} x", f"speedup.{name}", ".2f") for name in ("oracle", *_ALGORITHMS))],
+                    part["rows"], f"{part['gpu_name']}; x is the speed-up over vdnn")
 
 
 def _dumps(dumps: Sequence[Row]) -> Iterator[Section]:
@@ -130,23 +130,23 @@ def _dump(dump: Row) -> Iterator[Part]:
     if training:
         yield from _steps(training)
     arrays = _of_step(dump["arrays"], training)
-    yield Bars(f"Ratio of each array{_when(training)}", _CODED,
+    yield bars(f"Ratio of each array{_when(training)}", _CODED,
                {row["array"]: [row["ratio"][name] for name in _CODED] for row in arrays},
                {row["array"]: row["bound"] for row in arrays}, "bound")
-    yield Table(["array", "raw bytes", "density", *(f"{name} ratio" for name in _CODED), "bound"],
-                [*(_array(row["array"], row) for row in arrays), _array("in all", dump["in_all"])],
-                title=f"Every array{_when(training)}, and the whole dump" if training else "")
+    ratios = [Column(f"{name} ratio", f"ratio.{name}", ".2f") for name in _CODED]
+    yield Table([Column("array", "array"), Column("raw bytes", "raw_bytes", ","), Column("density", "density", ".3f"),
+                 *ratios, Column("bound", "bound", ".2f")], [*arrays, {**dump["in_all"], "array": "in all"}],
+                f"Every array{_when(training)}, and the whole dump" if training else "")
     if any(row != dump["layouts"][0] for row in dump["layouts"]):
         yield from prose(words.LAYOUTS)
-        yield Table(["layout", *(f"{name} ratio" for name in _CODED)],
-                    [[row["layout"], *(fixed(row["ratio"][name], 2) for name in _CODED)] for row in dump["layouts"]])
+        yield Table([Column("layout", "layout"), *ratios], dump["layouts"])
 
 
 def _steps(training: Sequence[Row]) -> Iterator[Part]:
     labels = [step["label"] for step in training]
     layers = list(dict.fromkeys(layer for step in training for layer in step["density"]))
     rows = {layer: [step["density"].get(layer) for step in training] for layer in layers}
-    yield Lines("Density over training", labels, rows)
+    yield lines("Density over training", labels, rows)
     yield Table(["density", *labels],
                 [*([layer, *(fixed(value, 3) for value in values)] for layer, values in rows.items()),
                  ["in all", *(fixed(step["in_all"]["density"], 3) for step in training)],
@@ -164,47 +164,40 @@ def _when(training: Sequence[Row]) -> str:
     return f" at {label}{' of training' * label.endswith('%')}" if training else ""
 
 
-def _array(name: str, row: Row) -> list[str]:
-    return [name, count(row["raw_bytes"]), fixed(row["density"], 3),
-            *(fixed(row["ratio"][coding], 2) for coding in _CODED), fixed(row["bound"], 2)]
-
-
 def _densities(figures: Row) -> Iterator[Part]:
     gpus = figures["headlines"]
     yield from prose(words.DENSITIES)
-    yield Bars("Average speed-up over vdnn by density, in per cent", [line["gpu_name"] for line in gpus],
+    yield bars("Average speed-up over vdnn by density, in per cent", [line["gpu_name"] for line in gpus],
                {f"density {row['density']:.1f}": [max(row["headlines"][line["gpu"]]["average_gain"], 0)
                                                   for line in gpus] for row in figures["densities"]}, digits=0)
-    yield Table(["density", "ratio", *_gain_heads(figures)],
-                [[fixed(row["density"], 1), fixed(row["ratio"], 2), *_gain_cells(row["headlines"], figures)]
-                 for row in figures["densities"]])
+    yield Table([Column("density", "density", ".1f"), Column("ratio", "ratio", ".2f"), *_gain_columns(figures)],
+                figures["densities"])
 
 
 def _drift(figures: Row) -> Iterator[Part]:
     yield from prose(words.DRIFT, networks=", ".join(figures["by_layer"]))
     first = figures["headlines"][0]["gpu"]
-    yield Table(["training", "factor", "ratio by bytes", "ratio, tensors equal", *_gain_heads(figures)],
-                [[row["step"], fixed(row["factor"], 2), fixed(row["headlines"][first]["average_ratio"], 2),
-                  fixed(row["headlines"][first]["tensor_ratio"], 2), *_gain_cells(row["headlines"], figures)]
-                 for row in figures["drift"]])
+    yield Table([Column("training", "step"), Column("factor", "factor", ".2f"),
+                 Column("ratio by bytes", f"headlines.{first}.average_ratio", ".2f"),
+                 Column("ratio, tensors equal", f"headlines.{first}.tensor_ratio", ".2f"), *_gain_columns(figures)],
+                figures["drift"])
 
 
 def _memory(figures: Row) -> Iterator[Part]:
     rows = figures["networks"][0]["rows"]
     yield from prose(words.MEMORY)
-    yield Bars("Memory of a step in GB", ["nothing swapped", "all swapped"],
+    yield bars("Memory of a step in GB", ["nothing swapped", "all swapped"],
                {row["network"]: [row["memory_gb"]["oracle"], row["memory_gb"]["vdnn"]] for row in rows})
-    yield Table(["network", "batch", "GB, nothing swapped", "GB, all swapped", "saved", "GB swapped"],
-                [[row["network"], str(row["batch"]), fixed(row["memory_gb"]["oracle"], 2),
-                  fixed(row["memory_gb"]["vdnn"], 2), f"{_saved(row):.0f} %", fixed(row["swapped_gb"], 2)]
-                 for row in rows])
+    yield Table([*_NETWORK, Column("GB, nothing swapped", "memory_gb.oracle", ".2f"),
+                 Column("GB, all swapped", "memory_gb.vdnn", ".2f"), Column("saved", _saved, ".0f", " %"),
+                 Column("GB swapped", "swapped_gb", ".2f")], rows)
     yield from prose(words.POLICIES)
-    yield Table(["network", "batch", "policy", "tensors", "GB swapped", "GB on the device", "ratio", "oracle ms",
-                 "vdnn ms", "zvc ms", "zvc x"],
-                [[row["network"], str(row["batch"]), row["policy"], str(row["tensors"]), fixed(row["swapped_gb"], 1),
-                  f"{row['memory_gb']['vdnn']:.1f} of {row['memory_gb']['oracle']:.1f}", fixed(row["ratio"], 2),
-                  *(fixed(row["step_ms"][name], 0) for name in ("oracle", "vdnn", "zvc")), fixed(row["speedup"], 2)]
-                 for row in figures["policies"]], left=(0, 2))
+    yield Table([*_NETWORK, Column("policy", "policy"), Column("tensors", "tensors"),
+                 Column("GB swapped", "swapped_gb", ".1f"),
+                 Column("GB on the device", lambda row: "{vdnn:.1f} of {oracle:.1f}".format(**row["memory_gb"])),
+                 Column("ratio", "ratio", ".2f"),
+                 *(Column(f"{name} ms", f"step_ms.{name}", ".0f") for name in ("oracle", "vdnn", "zvc")),
+                 Column("zvc x", "speedup", ".2f")], figures["policies"], left=(0, 2))
 
 
 def _links(figures: Row) -> Iterator[Part]:
@@ -214,38 +207,40 @@ def _links(figures: Row) -> Iterator[Part]:
                      wide_lanes=wide["lane_gb_per_s"], wide_port=wide["link_port_gb_per_s"])
     times = {f"{one['name']}, {one['gpu_name']}": [one["slowdown"]["vdnn"], one["slowdown"]["zvc"],
                                                    two["slowdown"]["zvc"]] for one, two in pairs}
-    yield Bars("Step time over the oracle's", ["vdnn", "zvc, paper", "zvc, wide"], times)
-    yield Table(["link", "GB/s", "GPU", "vdnn", "zvc, paper", "zvc, wide", "gain, paper", "gain, wide", "lowest",
-                 "highest"],
-                [[one["name"], fixed(one["gb_per_s"], 1), one["gpu_name"], *(fixed(time, 2) for time in shown),
-                  *map(_percent, (one["average_gain"], two["average_gain"], two["lowest_gain"], two["highest_gain"]))]
-                 for (one, two), shown in zip(pairs, times.values(), strict=True)], left=(0, 2))
+    yield bars("Step time over the oracle's", ["vdnn", "zvc, paper", "zvc, wide"], times)
+    yield Table([Column("link", "name"), Column("GB/s", "gb_per_s", ".1f"), Column("GPU", "gpu_name"),
+                 Column("vdnn", "slowdown.vdnn", ".2f"), Column("zvc, paper", "slowdown.zvc", ".2f"),
+                 Column("zvc, wide", "wide.slowdown.zvc", ".2f"), *(_gain_column(heading, path) for heading, path in (
+                     ("gain, paper", "average_gain"), ("gain, wide", "wide.average_gain"),
+                     ("lowest", "wide.lowest_gain"), ("highest", "wide.highest_gain")))],
+                [{**one, "wide": two} for one, two in pairs], left=(0, 2))
     yield from prose(words.LINKS_BELOW)
     yield from prose(words.ENGINE, density=figures["engines"]["density"])
-    yield Table(["engine", "lanes", "direction", "balance", "share", "start, cycles"],
-                [[row["engine"], str(row["lanes"]), row["direction"], fixed(row["balance"], 1),
-                  f"{100 * row['share']:.2f} %", fixed(row["start_cycles"], 0)]
-                 for row in figures["engines"]["rows"]], left=(0, 2))
+    yield Table([Column("engine", "engine"), Column("lanes", "lanes"), Column("direction", "direction"),
+                 Column("balance", "balance", ".1f"), Column("share", lambda row: 100 * row["share"], ".2f", " %"),
+                 Column("start, cycles", "start_cycles", ".0f")], figures["engines"]["rows"], left=(0, 2))
 
 
 def _efficiencies(figures: Row) -> Iterator[Part]:
     yield from prose(words.EFFICIENCIES)
-    yield Table(["efficiency", *_gain_heads(figures)],
-                [[fixed(row["efficiency"], 1), *_gain_cells(row["headlines"], figures)]
-                 for row in figures["efficiencies"]])
+    yield Table([Column("efficiency", "efficiency", ".1f"), *_gain_columns(figures)], figures["efficiencies"])
 
 
 def _published(figures: Row) -> Iterator[Part]:
     yield from prose(words.PUBLISHED)
-    rows = []
-    for row in figures["published"]:
-        here, there = row["here"], row["published"] or dict.fromkeys(row["here"])
-        rows.append([row["network"], count(int(here["params"] or 0)), _count(there["params"]),
-                     fixed((here["multiply_adds"] or 0) / 1e9, 2), _in_units(there["multiply_adds"], 1e9),
-                     fixed((here["activations"] or 0) / 1e6, 2), _in_units(there["activations"], 1e6),
-                     there["source"] or ""])
-    yield Table(["network", "parameters", "published", "10^9 multiply-adds", "published", "10^6 activations",
-                 "published", "source"], rows, left=(0, 7))
+    yield Table([
+        Column("network", "network"), Column("parameters", lambda row: int(row["here"]["params"] or 0), ","),
+        Column("published", lambda row: _count(_there(row, "params"))),
+        Column("10^9 multiply-adds", lambda row: (row["here"]["multiply_adds"] or 0) / 1e9, ".2f"),
+        Column("published", lambda row: _in_units(_there(row, "multiply_adds"), 1e9)),
+        Column("10^6 activations", lambda row: (row["here"]["activations"] or 0) / 1e6, ".2f"),
+        Column("published", lambda row: _in_units(_there(row, "activations"), 1e6)),
+        Column("source", lambda row: _there(row, "source"))], figures["published"], left=(0, 7))
+
+
+def _there(row: Row, key: str) -> Any:
+    """A published figure of a network; None where nothing is."""
+    return row["published"] and row["published"][key]
 
 
 def _gains(line: Row) -> dict[str, float]:
@@ -253,16 +248,13 @@ def _gains(line: Row) -> dict[str, float]:
     return {"average": line["average_gain"], "highest": line["highest_gain"]}
 
 
-def _gain_heads(figures: Row) -> list[str]:
-    return [f"{line['gpu_name']}, {what}" for line in figures["headlines"] for what in _gains(line["here"])]
+def _gain_column(heading: str, path: str) -> Column:
+    return Column(heading, lambda row: round(inside(row, path)), "", " %")
 
 
-def _gain_cells(headlines: Mapping[str, Row], figures: Row) -> list[str]:
-    return [_percent(gain) for line in figures["headlines"] for gain in _gains(headlines[line["gpu"]]).values()]
-
-
-def _percent(value: float) -> str:
-    return f"{round(value)} %"
+def _gain_columns(figures: Row) -> list[Column]:
+    return [_gain_column(f"{line['gpu_name']}, {what}", f"headlines.{line['gpu']}.{what}_gain")
+            for line in figures["headlines"] for what in _gains(line["here"])]
 
 
 def _gain(row: Row, algorithm: str) -> float:
@@ -297,34 +289,30 @@ def _in_units(number: float | None, unit: float) -> str:
 def _today(figures: Row) -> Iterator[Part]:
     """Text, a plot and a table."""
     yield from prose(words.TODAY, shards=figures["today"][0]["shards"])
-    yield Bars("Gain over plain offload in per cent, exponents", list(_SCHEDULES.values()), {
+    yield bars("Gain over plain offload in per cent, exponents", list(_SCHEDULES.values()), {
         f"{row['network']}, {row['gpu']}": [max(row["gain"][name]["exponents"], 0.0) for name in _SCHEDULES]
         for row in figures["today"]}, digits=0)
-    yield Table(["network", "batch", "GPU", "GB/s", "GB, not swapped", "GB swapped", "ratio, zvc", "ratio, exponents",
-                 *(f"{name}, {row}" for name in _SCHEDULES.values() for row in ("vdnn", "exponents")),
-                 *(f"gain, {name}" for name in _SCHEDULES.values())],
-                [_today_row(row) for row in figures["today"]], left=(0, 2))
+    yield Table([*_NETWORK, Column("GPU", "gpu_name"), Column("GB/s", "gb_per_s", ".1f"),
+                 Column("GB, not swapped", "memory_gb.oracle", ".0f"), Column("GB swapped", "swapped_gb", ".1f"),
+                 Column("ratio, zvc", "ratio.zvc", ".2f"), Column("ratio, exponents", "ratio.exponents", ".2f"),
+                 *(Column(f"{name}, {way}", f"slowdown.{schedule}.{way}", ".2f")
+                   for schedule, name in _SCHEDULES.items() for way in ("vdnn", "exponents")),
+                 *(_gain_column(f"gain, {name}", f"gain.{schedule}.exponents")
+                   for schedule, name in _SCHEDULES.items())], figures["today"], left=(0, 2))
     relu = next(row["relu_density"] for row in figures["today"] if row["relu_density"] is not None)
     yield from prose(words.TODAY_BELOW, density=relu, copies=copies(figures["today"][0]["dtype"]))
     yield from prose(words.OFFLOADS)
-    yield Table(["budget, GiB", "blocks behind", "GB offloaded", "memory saved, published", "memory saved, here",
-                 "loss, published", "loss, here", "loss, half the link's rate", "loss, exponents"],
-                [[str(row["published"]["budget_gib"]), str(row["published"]["blocks"]), fixed(row["moved_gb"], 1),
-                  f"{row['published']['saved']} %", f"{row['saved']:.1f} %", f"below {row['published']['loss']:g} %",
-                  *(f"{loss:.1f} %" for loss in (row["loss"]["vdnn"], row["half_link"], row["loss"]["exponents"]))]
-                 for row in figures["offloads"]])
+    yield Table([
+        Column("budget, GiB", "published.budget_gib"), Column("blocks behind", "published.blocks"),
+        Column("GB offloaded", "moved_gb", ".1f"), Column("memory saved, published", "published.saved", "", " %"),
+        Column("memory saved, here", "saved", ".1f", " %"),
+        Column("loss, published", lambda row: f"below {row['published']['loss']:g} %"),
+        Column("loss, here", "loss.vdnn", ".1f", " %"), Column("loss, half the link's rate", "half_link", ".1f", " %"),
+        Column("loss, exponents", "loss.exponents", ".1f", " %")], figures["offloads"])
     yield from prose(words.OFFLOADS_BELOW, **{
         f"{name}{row['published']['budget_gib']}": value for row in figures["offloads"]
         for name, value in (("here", row["loss"]["vdnn"]), ("half", row["half_link"]), ("saved", row["saved"]),
                             ("published", row["published"]["saved"]))})
-
-
-def _today_row(row: Row) -> list[str]:
-    return [row["network"], str(row["batch"]), row["gpu_name"], fixed(row["gb_per_s"], 1),
-            fixed(row["memory_gb"]["oracle"], 0), fixed(row["swapped_gb"], 1),
-            fixed(row["ratio"]["zvc"], 2), fixed(row["ratio"]["exponents"], 2),
-            *(fixed(row["slowdown"][name][way], 2) for name in _SCHEDULES for way in ("vdnn", "exponents")),
-            *(f"{round(row['gain'][name]['exponents'])} %" for name in _SCHEDULES)]
 
 
 def _today_summary(figures: Row) -> dict[str, float]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Column", "Table"]
+__all__ = ["Column", "Table", "inside"]
 
 _NUMBER = re.compile(r"[-+<>~]?\d|-?$")
 """How cells of a column of numbers begin."""
@@ -57,7 +57,7 @@ class Column:
 
     def cell(self, row: Any) -> str:
         """What is printed of a row."""
-        found = self.value(row) if callable(self.value) else _inside(row, self.value)
+        found = self.value(row) if callable(self.value) else inside(row, self.value)
         if found is None or found == "":
             return ""
         return (found if isinstance(found, str) else format(found, self.form)) + self.unit
@@ -108,7 +108,8 @@ class Table:
                          for row in [self.head, rule, *self.rows])
 
 
-def _inside(row: Any, path: str) -> Any:
+def inside(row: Any, path: str) -> Any:
+    """A value of a row, with dots into values of values; None where there is none."""
     for name in path.split("."):
         if row is None:
             return None

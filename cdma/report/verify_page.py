@@ -65,9 +65,9 @@ _TESTS = [Column("step", "step"), Column("seed", "seed"), Column("test", "test.n
           Column("seconds", "test.seconds", ".1f")]
 _PROOFS = [Column("proof", lambda row: f"`{row['test'].name}`"), Column("what is proved", "test.about"), *_TESTS[3::2]]
 _BINS = [Column("feature", "feature"), Column("what", "about"),
-         Column("bins", lambda feature: f"{feature.hit} of {feature.bins}", left=False),
-         Column("not seen", lambda feature: ", ".join(feature.holes[:_HOLES])
-                + (", ..." if len(feature.holes) > _HOLES else ""), left=True)]
+         Column("bins", lambda feature: f"{feature['hit']} of {feature['bins']}", left=False),
+         Column("not seen", lambda feature: ", ".join(feature["holes"][:_HOLES])
+                + (", ..." if len(feature["holes"]) > _HOLES else ""), left=True)]
 
 
 def _steps(found: Verification) -> Section:

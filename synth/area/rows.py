@@ -3,55 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any
 
 from cdma.synth.cells.fpga import FPGA
 from cdma.synth.cells.generic import CLOCK_GATE, FLIP_FLOP, gate_size
 from cdma.synth.cells.library import Library
 from cdma.synth.tools.yosys import YosysError
 
-__all__ = ["TOTAL", "AreaRow", "row"]
+__all__ = ["TOTAL", "row"]
 
 TOTAL = "total"
 """Name of the row of the whole design."""
 
 
-@dataclass(frozen=True)
-class AreaRow:
-    """A module, without its submodules; or the whole design.
+def row(module: str, counts: Mapping[str, int], target: str, library: Library | None) -> dict[str, Any]:
+    """Area of a module from the number of each cell in it.
 
-    Parameters
-    ----------
-    module : str
-        Its path below the top, ``(top)``, or ``total``.
-    cells : int
-        Cells of all kinds.
-    flip_flops : int
-        Flip-flops.
-    clock_gates : int
-        Clock-gating cells.
-    kge : float or None
-        Thousands of two-input NAND gates; None on an FPGA.
-    um2 : float or None
-        Area of the library's cells; None without a library.
-    luts : int or None
-        Look-up tables; None except on an FPGA.
-    share : float
-        Part of all modules' kGE, or LUTs; 1 for the whole design.
+    Returns
+    -------
+    dict
+        ``module``; ``cells``, ``flip_flops`` and ``clock_gates``; ``kge``, thousands of two-input NAND gates, None on
+        an FPGA; ``um2``, None without a library; ``luts``, None except on an FPGA; and ``share``, the part of all
+        modules' kGE or LUTs, 1 until it is known.
     """
-
-    module: str
-    cells: int
-    flip_flops: int
-    clock_gates: int
-    kge: float | None
-    um2: float | None
-    luts: int | None
-    share: float
-
-
-def row(module: str, counts: Mapping[str, int], target: str, library: Library | None) -> AreaRow:
-    """Area of a module from the number of each cell in it."""
     # Yosys marks where flattened modules were; these marks are not cells.
     counts = {cell.lstrip("\\"): number for cell, number in counts.items() if cell != "$scopeinfo"}
     flip_flops = clock_gates = 0
@@ -71,5 +45,5 @@ def row(module: str, counts: Mapping[str, int], target: str, library: Library | 
     else:
         flip_flops, clock_gates = counts.get(FLIP_FLOP, 0), counts.get(CLOCK_GATE, 0)
         kge = round(sum(gate_size(cell) * number for cell, number in sorted(counts.items())) / 1000, 4)
-    return AreaRow(module=module, cells=sum(counts.values()), flip_flops=flip_flops, clock_gates=clock_gates,
-                   kge=kge, um2=um2, luts=luts, share=1.0)
+    return {"module": module, "cells": sum(counts.values()), "flip_flops": flip_flops, "clock_gates": clock_gates,
+            "kge": kge, "um2": um2, "luts": luts, "share": 1.0}

@@ -13,13 +13,17 @@ from cdma.hdl.config.files import refuse_pipe
 
 __all__ = ["Group", "LibertyError", "parse", "read"]
 
-_TOKEN = re.compile(r"""
-    /\*.*?\*/                                    # comments
-  | "((?:[^"\\]|\\.)*)"                          # 1: a quoted text
-  | ([^\s{}();:,"\\/]+(?:/(?!\*)[^\s{}();:,"\\/]*)*)     # 2: a word
-  | ([{}();:,])                                  # 3: a mark
-  | (/(?!\*)|["])                                # 4: not allowed here
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_WORD = r'(?:[^\s{}();:,"\\/]|/(?!\*))+'
+_GAP = r"(?:\s|\\|/\*(?:[^*]|\*(?!/))*\*/)*"
+_ARGUMENT = re.compile(f"{_TEXT}|{_WORD}", re.DOTALL)
+_STATEMENT = re.compile(rf"""
+    (?P<kind>{_WORD}){_GAP}\((?P<arguments>(?:{_TEXT}|[^"(){{}};])*)\){_GAP}(?P<opens>\{{)?
+  | (?P<name>{_WORD}){_GAP}:{_GAP}(?P<value>{_TEXT}|(?:[^;{{}}"\n/]|/(?!\*))*)
+  | (?P<closes>\}})
+  | {_WORD}                                          # on its own: it says nothing
 """, re.VERBOSE | re.DOTALL)
+_BETWEEN = re.compile(_GAP.replace(r"\s", r"[\s;]"))
 
 
 class LibertyError(ValueError):
@@ -79,6 +83,12 @@ def read(path: str | Path) -> str:
     return data.decode("utf-8", errors="replace")
 
 
+def _skipped(text: str, place: int) -> int:
+    """The next place behind spaces, comments and semicolons."""
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place
+
+
 def parse(text: str, path: str | Path) -> Group:
     """The ``library`` group of a Liberty text.
 
@@ -96,68 +106,34 @@ def parse(text: str, path: str | Path) -> Group:
     """
     root = Group("", ())
     stack = [root]
-    tokens = _TOKEN.finditer(text)
 
     def fail(position: int, what: str) -> LibertyError:
         line = text.count("\n", 0, position) + 1
         return LibertyError(f"{path} is not a Liberty file: line {line}: {what}")
 
-    words: list[str] = []           # of the statement under way
-    arguments: list[str] | None = None
-    in_brackets = in_value = False
-
-    def finish() -> None:
-        if words and in_value:
-            stack[-1].values[words[0]] = " ".join(words[1:])
-        elif words and arguments is not None:
-            # Wire loads have the same attribute several times.
-            before = stack[-1].values.get(words[0])
-            stack[-1].values[words[0]] = ",".join(arguments if before is None else [before, *arguments])
-
-    for token in tokens:
-        quoted, word, mark, wrong = token.groups()
-        if wrong is not None:
-            raise fail(token.start(), f"{wrong!r} is not expected here")
-        if quoted is not None or word is not None:
-            content = quoted if quoted is not None else word
-            if in_brackets and arguments is not None:
-                arguments.append(content)
-            elif arguments is not None:
-                # A complex attribute may end without a semicolon.
-                finish()
-                words, arguments = [content], None
+    place = _skipped(text, 0)
+    while place < len(text):
+        found = _STATEMENT.match(text, place)
+        if found is None:
+            raise fail(place, {"{": "'name (...)' is expected before '{'", "(": "a name is expected before '('"}.get(
+                text[place], f"{text[place]!r} is not expected here"))
+        values = stack[-1].values
+        if found["closes"]:
+            if len(stack) == 1:
+                raise fail(place, "'}' without '{'")
+            stack.pop()
+        elif found["name"]:
+            values[found["name"]] = found["value"].strip().strip('"')
+        elif found["kind"]:
+            arguments = tuple(each.strip('"') for each in _ARGUMENT.findall(found["arguments"]))
+            if found["opens"]:
+                stack[-1].groups.append(Group(found["kind"], arguments))
+                stack.append(stack[-1].groups[-1])
             else:
-                words.append(content)
-        elif mark == "(":
-            if in_value or in_brackets or arguments is not None:
-                words.append(mark)
-            elif len(words) != 1:
-                raise fail(token.start(), "a name is expected before '('")
-            else:
-                arguments, in_brackets = [], True
-        elif mark == ")":
-            in_brackets = False
-        elif mark == ":":
-            if in_value and len(words) > 2:
-                # A simple attribute may do so too: its last word is then the name of the next attribute.
-                following = words.pop()
-                finish()
-                words = [following]
-            in_value = len(words) == 1 and not in_brackets
-        elif mark == "{":
-            if arguments is None or in_brackets or len(words) != 1:
-                raise fail(token.start(), "'name (...)' is expected before '{'")
-            group = Group(words[0], tuple(arguments))
-            stack[-1].groups.append(group)
-            stack.append(group)
-            words, arguments, in_value = [], None, False
-        elif mark in (";", "}"):
-            finish()
-            words, arguments, in_value, in_brackets = [], None, False, False
-            if mark == "}":
-                if len(stack) == 1:
-                    raise fail(token.start(), "'}' without '{'")
-                stack.pop()
+                # Wire loads have the same attribute several times.
+                before = [values[found["kind"]]] if found["kind"] in values else []
+                values[found["kind"]] = ",".join([*before, *arguments])
+        place = _skipped(text, found.end())
     if len(stack) > 1:
         raise fail(len(text), f"the file ends inside of {stack[-1].kind} ({stack[-1].name})")
     library = next(root.all("library"), None)

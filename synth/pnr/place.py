@@ -1,25 +1,35 @@
-"""A design on an ECP5, placed and routed: its clock, its worst path in the design's own names, and its area."""
+"""A design on an ECP5, placed and routed: its clock, its worst path in the design's own names, and its area; and the
+units of an engine, each by itself.
+
+Units are those of :mod:`cdma.synth.units.division`. A part of a unit stands between registers, and registers replace
+the parts that are cut out of it (see :mod:`cdma.synth.pnr.harness`). A path from unit to unit counts in both, up to the
+border. Parts of lane 0 stand for all lanes.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
 from statistics import median_low
+from typing import Any
 
-from cdma.golden.results import HIDDEN, derived
-from cdma.hdl.generate.interfaces import Port
+from cdma.hdl.config.catalog import Design as Config
+from cdma.hdl.config.engine import EngineConfig
 from cdma.synth.cells.fpga import FPGA
-from cdma.synth.pnr.harness import CHAINS, CLOCK, INSTANCE, Harness, harness
+from cdma.synth.pnr.harness import CHAINS, CLOCK, INSTANCE, harness, stand_in
 from cdma.synth.tools import scripts
-from cdma.synth.tools.nextpnr import Nextpnr, NextpnrError, Report, find
+from cdma.synth.tools.nextpnr import NextpnrError, Report, find
 from cdma.synth.tools.yosys import Progress, report
 from cdma.synth.tools.yosys import find as find_yosys
+from cdma.synth.units.division import each_part
+from cdma.synth.units.hierarchy import Design
 
-__all__ = ["DEVICES", "SPEEDS", "NextpnrError", "PnrPath", "PnrReport", "PnrStage", "Resources", "Run",
-           "place_and_route", "read_run"]
+__all__ = ["DEVICES", "SPEEDS", "place", "place_units", "read_run", "resources"]
+
+_INNER_CLOCK = "clk"
+"""The clock's port of all modules but the top."""
 
 SPEEDS = (6, 7, 8)
 """The speed grades; 8 is the fastest."""
@@ -32,156 +42,42 @@ _OPTIONS = {"LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
 _BELS = {"luts": "TRELLIS_COMB", "flip_flops": "TRELLIS_FF", "block_ram": "DP16KD", "dsp": "MULT18X18D"}
 
 
-@dataclass(frozen=True)
-class Resources:
-    """Resources that a design uses, or a part has.
+DEVICES = {device: dict(zip(_BELS, has, strict=True)) for device, has in {
+    "LFE5U-25F": (24288, 24288, 56, 28), "LFE5U-45F": (43848, 43848, 108, 72),
+    "LFE5U-85F": (83640, 83640, 208, 156)}.items()}
+"""The parts by name, with their resources: look-up tables of four inputs, those of carry chains and of small memories
+included; flip-flops; memory blocks of 18 kbit; and multipliers of 18 x 18 bits."""
+
+
+def place(config: Config | Design, part: str = "", cut: Collection[str] = (), *, device: str = "LFE5U-85F",
+          speed: int = 8, seeds: int = 1, progress: Progress | None = None) -> dict[str, Any]:
+    """Place a design, or a part of one, on an ECP5, between the registers of :mod:`cdma.synth.pnr.harness`.
+
+    A design that takes more than the FPGA has is not placed: its report says what it takes after synthesis.
 
     Parameters
     ----------
-    luts : int
-        Look-up tables of four inputs, those of carry chains and of small memories included.
-    flip_flops : int
-        Flip-flops.
-    block_ram : int
-        Memory blocks of 18 kbit.
-    dsp : int
-        Multipliers of 18 x 18 bits.
-    """
-
-    luts: int
-    flip_flops: int
-    block_ram: int
-    dsp: int
-
-
-DEVICES = {"LFE5U-25F": Resources(24288, 24288, 56, 28), "LFE5U-45F": Resources(43848, 43848, 108, 72),
-           "LFE5U-85F": Resources(83640, 83640, 208, 156)}
-"""The parts by name, with their resources."""
-
-
-@dataclass(frozen=True)
-class PnrStage:
-    """A step of a path: its ``kind`` (``clk-to-q``, ``routing``, ``logic`` or ``setup``), ns, and where it leads: a
-    net for ``routing``, else a cell."""
-
-    kind: str
-    ns: float
-    name: str
-
-
-@dataclass(frozen=True)
-class PnrPath:
-    """The slowest path from register to register.
-
-    Parameters
-    ----------
-    ns : float
-        How long it takes.
-    start, end : str
-        The registers or memories it starts from and ends at.
-    levels : int
-        Look-up tables, carries and multiplexers on the way.
-    routing_ns : float
-        The part of ``ns`` that is wires.
-    stages : tuple of PnrStage
-        Its steps.
-    """
-
-    ns: float
-    start: str
-    end: str
-    levels: int
-    routing_ns: float
-    stages: tuple[PnrStage, ...]
-
-
-@dataclass(frozen=True)
-class Run:
-    """Placed and routed once: from which ``seed``, at which clock, and the ``path`` that limits it, which JSON leaves
-    out."""
-
-    seed: int
-    mhz: float
-    path: PnrPath = field(metadata=HIDDEN)
-
-
-@dataclass(frozen=True)
-class Best:
-    """The run with the highest clock: as :class:`Run`, with its path in JSON."""
-
-    seed: int
-    mhz: float
-    path: PnrPath
-
-
-@dataclass(frozen=True)
-class PnrReport:
-    """A design on a part.
-
-    Parameters
-    ----------
-    name : str
-        The design's top module.
-    device : str
-        The part.
-    speed : int
-        Its speed grade.
-    yosys, nextpnr : str
-        What mapped, and what placed and routed it.
-    used, available : Resources
-        What the design takes, without the harness around it, and what the part has.
-    runs : tuple of Run
-        One per seed; none if synthesis says that it does not fit.
-    """
-
-    name: str
-    device: str
-    speed: int
-    yosys: str
-    nextpnr: str
-    used: Resources
-    available: Resources
-    runs: tuple[Run, ...]
-
-    @derived
-    def best(self) -> Best | None:
-        """The run with the highest clock; None if there is none."""
-        run = max(self.runs, key=lambda run: run.mhz, default=None)
-        return run and Best(run.seed, run.mhz, run.path)
-
-    @derived
-    def median_mhz(self) -> float | None:
-        """The median clock of the seeds; None if there is none."""
-        return median_low(run.mhz for run in self.runs) if self.runs else None
-
-
-def place_and_route(verilog: str, top: str, ports: Sequence[Port], *, device: str = "LFE5U-85F",
-                    speed: int = 8, seeds: int = 1, clock: str = CLOCK, inside: Sequence[Harness] = (),
-                    progress: Progress | None = None) -> PnrReport:
-    """Place a design on an ECP5, between the registers of :mod:`cdma.synth.pnr.harness`.
-
-    A design that takes more than the part has is not placed: its report says what it takes after synthesis.
-
-    Parameters
-    ----------
-    verilog : str
+    config : configuration or Design
         The design.
-    top : str
-        Its top module.
-    ports : sequence of Port
-        Its ports.
+    part : str
+        The path of the part below the top; empty for the whole.
+    cut : collection of str
+        Modules inside it that registers replace.
     device : str
         One of :data:`DEVICES`.
     speed : int
         One of :data:`SPEEDS`.
     seeds : int
         How often to place and route, each time from another seed: 1, 2, ...
-    clock : str
-        The port for the clock.
-    inside : sequence of Harness
-        Replacements of modules that ``verilog`` does not have, each instantiated once.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    dict
+        ``name`` of the module, ``device``, ``speed``, ``yosys``, ``nextpnr``; the resources ``used``, without the
+        registers around it, and ``available``; the seed and the clock of each of the ``runs``, none if it is too large;
+        the ``best`` of them with its ``path``, and ``median_mhz``, both None where there are none.
 
     Raises
     ------
@@ -195,44 +91,55 @@ def place_and_route(verilog: str, top: str, ports: Sequence[Port], *, device: st
     if seeds < 1:
         raise ValueError(f"seeds must be 1 or more, not {seeds}")
     nextpnr, yosys = find(), find_yosys(progress)
-    around = harness(top, ports, clock)
+    design = Design.of(config, progress)
+    top = design.paths()[part]
+    # Chains have the order of the ports: of a whole design that in which they were made.
+    ports = (not cut and design.interface) or design.ports(top)
+    around = harness(top, ports, CLOCK if top == design.top else _INNER_CLOCK)
+    others = [around, *(stand_in(name, design.ports(name), _INNER_CLOCK) for name in design.outside(top, cut))]
     stage = f"placing and routing {top} on {device}-{speed}"
     report(progress, f"synthesis of {top} for ECP5")
-    files = {"design.v": "".join([verilog, *(each.verilog for each in (*inside, around))])}
-    mapped = yosys.run(scripts.fpga_script(around.name, True, "ecp5", netlist=True), files, ["net.json", "stat.json"],
-                       f"synthesis of {top} (target ecp5)")
-    taken, has = _mapped(mapped["stat.json"]), DEVICES[device]
-    runs: list[Run] = []
-    if all(getattr(taken, name) <= getattr(has, name) for name in _BELS):
+    text = "".join([design.part(top, cut, black_boxes=False), *(each.verilog for each in (*others[1:], around))])
+    mapped = yosys.run(scripts.fpga_script(around.name, True, "ecp5", netlist=True), {"design.v": text},
+                       ["net.json", "stat.json"], f"synthesis of {top} (target ecp5)")
+    used, has, runs = _mapped(mapped["stat.json"]), DEVICES[device], []
+    if all(used[name] <= has[name] for name in _BELS):
         for seed in range(1, seeds + 1):
             report(progress, stage, seed - 1, seeds)
-            outcome = _run(nextpnr, mapped["net.json"], device, speed, seed, f"{top} on {device}-{speed}")
-            taken = Resources(**{name: outcome["utilization"].get(bel, {}).get("used", 0)
-                                 for name, bel in _BELS.items()})
-            runs.append(read_run(outcome, seed))
+            outcome = nextpnr.run(mapped["net.json"], [
+                _OPTIONS[device], "--speed", str(speed), "--seed", str(seed), "--freq", str(_TARGET_MHZ),
+                "--timing-allow-fail", "--lpf-allow-unconstrained"], f"place and route of {top} on {device}-{speed}")
+            used = resources(outcome, "used")
+            runs.append({"seed": seed, **read_run(outcome, f"{part}." if part else "")})
         report(progress, stage, seeds, seeds)
-    used = replace(taken, luts=taken.luts - sum(each.luts for each in (*inside, around)),
-                   flip_flops=taken.flip_flops - sum(each.flip_flops for each in (*inside, around)))
-    return PnrReport(top, device, speed, yosys.version, nextpnr.version, used, has, tuple(runs))
+    used["luts"] -= sum(each.luts for each in others)
+    used["flip_flops"] -= sum(each.flip_flops for each in others)
+    return {"name": top, "device": device, "speed": speed, "yosys": yosys.version, "nextpnr": nextpnr.version,
+            "used": used, "available": has, "runs": [{key: run[key] for key in ("seed", "mhz")} for run in runs],
+            "best": max(runs, key=lambda run: run["mhz"], default=None),
+            "median_mhz": median_low(run["mhz"] for run in runs) if runs else None}
 
 
-def _run(nextpnr: Nextpnr, netlist: str, device: str, speed: int, seed: int, about: str) -> Report:
-    return nextpnr.run(netlist, [_OPTIONS[device], "--speed", str(speed), "--seed", str(seed), "--freq",
-                                 str(_TARGET_MHZ), "--timing-allow-fail", "--lpf-allow-unconstrained"],
-                       f"place and route of {about}")
+def resources(outcome: Report, what: str) -> dict[str, int]:
+    """Resources ``used`` or ``available``, as nextpnr's report says."""
+    return {name: outcome["utilization"].get(bel, {}).get(what, 0) for name, bel in _BELS.items()}
 
 
-def _mapped(stat: str) -> Resources:
+def _mapped(stat: str) -> dict[str, int]:
     """Resources of a design after synthesis; placement adds a few LUTs for routes."""
     counts: Counter[str] = Counter()
     for module in json.loads(stat)["modules"].values():
         counts.update(module["num_cells_by_type"])
     luts = sum(counts[cell] * number for cell, number in FPGA["ecp5"].luts.items())
-    return Resources(luts, *(counts[_BELS[name]] for name in ("flip_flops", "block_ram", "dsp")))
+    return {"luts": luts} | {name: counts[bel] for name, bel in _BELS.items() if name != "luts"}
 
 
-def read_run(outcome: Report, seed: int = 1) -> Run:
-    """Clock and worst path in a report of nextpnr; only paths within the clock's domain count.
+def read_run(outcome: Report, below: str = "") -> dict[str, Any]:
+    """The clock, ``mhz``, and the slowest ``path`` in a report of nextpnr; only those within the clock's domain count.
+
+    The path has its ``ns``; ``start`` and ``end``, behind the names ``below``; ``levels``, the look-up tables, carries
+    and multiplexers on the way; the part of it that is wires, ``routing_ns``; and its ``stages``: ``kind``
+    (``clk-to-q``, ``routing``, ``logic`` or ``setup``), ``ns``, and where it leads, a net for ``routing``, else a cell.
 
     Raises
     ------
@@ -244,12 +151,56 @@ def read_run(outcome: Report, seed: int = 1) -> Run:
         raise NextpnrError("nextpnr reports no path from register to register")
     mhz = min(clock["achieved"] for clock in outcome["fmax"].values())
     steps = max((path["path"] for path in paths), key=lambda path: sum(step["delay"] for step in path))
-    stages = tuple(PnrStage(step["type"], round(step["delay"], 3),
-                            _plain(step["net"] if step["type"] == "routing" else step["to"]["cell"])) for step in steps)
-    return Run(seed, round(mhz, 1), PnrPath(
-        ns=round(sum(step["delay"] for step in steps), 3), start=_plain(steps[0]["from"]["cell"]),
-        end=_plain(steps[-1]["to"]["cell"]), levels=sum(stage.kind == "logic" for stage in stages),
-        routing_ns=round(sum(step["delay"] for step in steps if step["type"] == "routing"), 3), stages=stages))
+    return {"mhz": round(mhz, 1), "path": {
+        "ns": round(sum(step["delay"] for step in steps), 3),
+        "start": f"{below}{_plain(steps[0]['from']['cell'])}", "end": f"{below}{_plain(steps[-1]['to']['cell'])}",
+        "levels": sum(step["type"] == "logic" for step in steps),
+        "routing_ns": round(sum(step["delay"] for step in steps if step["type"] == "routing"), 3),
+        "stages": [{"kind": step["type"], "ns": round(step["delay"], 3),
+                    "name": _plain(step["net"] if step["type"] == "routing" else step["to"]["cell"])}
+                   for step in steps]}}
+
+
+def place_units(config: EngineConfig, *, device: str = "LFE5U-85F", speed: int = 8, seeds: int = 1,
+                progress: Progress | None = None) -> dict[str, Any]:
+    """Place each unit of an engine on a separate ECP5.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Which engine.
+    device, speed, seeds, progress
+        As for :func:`place`.
+
+    Returns
+    -------
+    dict
+        What was placed, where and by what; the ``units``, each with the resources ``used`` by all its ``instances`` and
+        the runs of its slowest part; and the ``total`` of resources, without optimisation across borders.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`place`.
+    """
+    design = Design.of(config, progress)
+    parts = each_part(design, config.lanes, f"placing and routing {config.name} on {device}-{speed}", progress,
+                      lambda part, cut: place(design, part, cut, device=device, speed=speed, seeds=seeds))
+    units = []
+    for unit in dict.fromkeys(unit for unit, *_ in parts):
+        own = [(number, placed) for of, _, number, placed in parts if of == unit]
+        slowest = min((placed for _, placed in own), key=lambda placed: placed["best"]["mhz"] if placed["best"] else 0)
+        units.append({"name": unit, "instances": max(number for number, _ in own),
+                      "used": _sum(placed["used"] for number, placed in own for _ in range(number)),
+                      **{key: slowest[key] for key in ("runs", "best", "median_mhz")}})
+    first = parts[0][-1]
+    return {"name": config.name, **{key: first[key] for key in ("device", "speed", "yosys", "nextpnr", "available")},
+            "units": units, "total": _sum(unit["used"] for unit in units)}
+
+
+def _sum(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    listed = list(parts)
+    return {name: sum(part[name] for part in listed) for name in listed[0]}
 
 
 _CELL = re.compile(r"(_(TRELLIS_FF|TRELLIS_DPR16X4|DP16KD|MULT18X18D|LUT4|CCU2C|PFUMX|L6MUX21)(_[A-Z][A-Z0-9]*)?(_\d+)?"

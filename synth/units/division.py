@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
+from cdma.synth.tools.yosys import Progress, report
 from cdma.synth.units.hierarchy import Design
 
-__all__ = ["UNITS", "division", "lane_roots", "of_lane"]
+__all__ = ["UNITS", "division", "each_part", "lane_roots"]
+
+_Result = TypeVar("_Result")
 
 UNITS = {
     "compressor": ("offload.lane0.compressor",),
@@ -40,6 +45,39 @@ def lane_roots(lanes: Iterable[int]) -> list[str]:
     return [f"{path}{lane}" for lane in lanes for path in ("offload.lane", "prefetch.lane", "offload.walker")]
 
 
-def of_lane(root: str) -> bool:
-    """Whether a part belongs to lane 0, which stands for all lanes."""
-    return "lane0" in root or "walker0" in root
+def each_part(design: Design, lanes: int, stage: str, progress: Progress | None,
+              work: Callable[[str, Collection[str]], _Result],
+              more: Sequence[tuple[str, str, Collection[str]]] = ()) -> list[tuple[str, str, int, _Result]]:
+    """What becomes of each part of an engine, by two threads.
+
+    Parameters
+    ----------
+    design, lanes
+        The engine.
+    stage, progress
+        What is being done, and who is told how far it is.
+    work
+        Called with the path of a part, and the modules that are left out of it.
+    more
+        Parts besides: unit, path, and what is left out.
+
+    Returns
+    -------
+    list of tuple
+        Unit and path of each part, how often it is there, and its result. Those of lane 0 stand for all lanes.
+    """
+    parts, cut = division(design, lanes)
+    jobs = [*((unit, part, cut) for unit, part in parts), *more]
+    done = 0
+
+    def run(job: tuple[str, str, Collection[str]]) -> tuple[str, str, int, _Result]:
+        nonlocal done
+        unit, part, left_out = job
+        result = work(part, left_out)
+        done += 1
+        report(progress, f"{stage}: {unit}", done, len(jobs))
+        return unit, part, lanes if "lane0" in part or "walker0" in part else 1, result
+
+    report(progress, stage, 0, len(jobs))
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(run, jobs))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cdma.hdl.config import catalog
+from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.generate.interfaces import Port
+from cdma.hdl.generate.verilog import emit
+from cdma.synth.tools.yosys import Progress, report
 
 __all__ = ["Design", "Macro"]
 
@@ -48,14 +52,26 @@ class Design:
         The text.
     top : str
         Its top module.
+    interface : sequence of Port
+        The ports of the top module in the order in which they were made, where that is known.
     """
 
-    def __init__(self, verilog: str, top: str) -> None:
-        self.top = top
+    def __init__(self, verilog: str, top: str, interface: Sequence[Port] = ()) -> None:
+        self.top, self.text, self.interface = top, verilog, interface
         written = {match[2]: match[0] for match in _MODULE.finditer(verilog)}
         self._modules: dict[str, str] = {}
         self._children: dict[str, list[str]] = {}
         self._add(top, top, written)
+
+    @classmethod
+    def of(cls, config: catalog.Design | Design, progress: Progress | None = None) -> Design:
+        """What is generated for a configuration; a design stays what it is."""
+        if isinstance(config, Design):
+            return config
+        report(progress, f"generating {config.name}")
+        # Memories count as macros in any case; only inferred ones can be separated from the logic.
+        made = emit(config.replace(memories="inferred") if isinstance(config, EngineConfig) else config)
+        return cls(made.text, config.name, made.ports)
 
     def paths(self) -> dict[str, str]:
         """Name of every module by its path below the top, without the numbers that keep names apart."""
@@ -63,6 +79,8 @@ class Design:
 
     def part(self, root: str, cut: Collection[str], black_boxes: bool = True) -> str:
         """Verilog of a module and of all below it; modules in ``cut`` are left as black boxes, or not at all."""
+        if root == self.top and not cut:
+            return self.text
         left = {name: f"(* blackbox *)\n{_stub(self._modules[name])}" * black_boxes for name in self.outside(root, cut)}
         return "".join(left.get(name, self._modules[name]) for name in self._below(root, cut))
 

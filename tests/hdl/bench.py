@@ -19,7 +19,7 @@ from amaranth.sim import Simulator
 from tests.hdl.memories import WrongCollisions
 from tests.hdl.scheduler import OrderedEngine
 
-__all__ = ["CYCLES", "Bench", "clocked", "pulse", "settled"]
+__all__ = ["CYCLES", "Bench", "assigned", "clocked", "pulse", "settled"]
 
 Process = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -159,11 +159,7 @@ def _unreset(design: Fragment) -> Iterator[tuple[Value, int]]:
     """
     for domain, statements in design.statements.items():
         if domain != "comb":
-            found: dict[int, tuple[Signal, int]] = {}
-            for signal, mask in _assigned(statements):
-                if signal.reset_less:
-                    found[signal.duid] = signal, mask | found.get(signal.duid, (signal, 0))[1]
-            yield from found.values()
+            yield from assigned(statements)
     for part, _, _ in design.subfragments:
         if isinstance(part, MemoryInstance):
             if part._write_ports:
@@ -174,6 +170,15 @@ def _unreset(design: Fragment) -> Iterator[tuple[Value, int]]:
                     yield _whole(port._data)
         else:
             yield from _unreset(part)
+
+
+def assigned(statements: Iterable[Any]) -> Iterable[tuple[Signal, int]]:
+    """Registers without a reset that statements assign to, each with a mask of the bits."""
+    found: dict[int, tuple[Signal, int]] = {}
+    for signal, mask in _assigned(statements):
+        if signal.reset_less:
+            found[signal.duid] = signal, mask | found.get(signal.duid, (signal, 0))[1]
+    return found.values()
 
 
 def _assigned(statements: Iterable[Any]) -> Iterator[tuple[Signal, int]]:

@@ -39,7 +39,7 @@ def dump(model: Any, folder: Path, inputs: Any = None, **choices: Any) -> dict[s
     """The arrays of one step, without its name."""
     with capture(model, folder, **{"least": 0, **choices}):
         model(images() if inputs is None else inputs)
-    if not read_manifest(folder).files:
+    if not read_manifest(folder)["files"]:
         return {}
     return {name.removeprefix("step000000/"): array for name, array in load(folder).items()}
 
@@ -60,12 +60,12 @@ def test_all_that_the_graph_keeps_is_captured_once(make: Callable[[], Any], tmp_
     assert sorted(array.tobytes() for array in arrays.values()) == \
         sorted(tensor.contiguous().numpy().tobytes() for tensor in graph)
     manifest = read_manifest(tmp_path)
-    assert manifest.files[0].saved_bytes == sum(tensor.nbytes for tensor in graph)
+    assert manifest["files"][0]["saved_bytes"] == sum(tensor.nbytes for tensor in graph)
     for name, array in arrays.items():
-        entry = manifest.arrays[name].entry
-        assert entry.kind == "saved"
-        assert entry.shape == array.shape
-        assert entry.density == np.count_nonzero(array.view(np.uint32)) / array.size
+        entry = manifest["arrays"][name]
+        assert entry["kind"] == "saved"
+        assert tuple(entry["shape"]) == array.shape
+        assert entry["density"] == np.count_nonzero(array.view(np.uint32)) / array.size
 
 
 def test_names_are_those_of_the_modules(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_modules_within_modules(tmp_path: Path) -> None:
 def test_outputs_that_backward_does_not_keep(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(inplace=True), nn.Conv2d(4, 4, 3), nn.AvgPool2d(2))
     arrays = dump(model, tmp_path, outputs=True)
-    kinds = {stored.entry.module: stored.entry.kind for stored in read_manifest(tmp_path).arrays.values()}
+    kinds = {stored["module"]: stored["kind"] for stored in read_manifest(tmp_path)["arrays"].values()}
     assert kinds == {"data": "saved", "0": "output", "1": "saved", "2": "saved", "3": "output"}
     np.testing.assert_array_equal(np.maximum(arrays["0"], 0), arrays["1"])
 
@@ -138,10 +138,10 @@ def test_weights_that_autocast_casts_are_none(tmp_path: Path) -> None:
 
     model = Cast()
     dump(model, tmp_path)
-    entries = [stored.entry for stored in read_manifest(tmp_path).arrays.values()]
-    assert {entry.full_shape for entry in entries} == {
+    entries = list(read_manifest(tmp_path)["arrays"].values())
+    assert {tuple(entry["full_shape"]) for entry in entries} == {
         (6, 3, 8, 8), (6, 4, 8, 8), (6, 5, 8, 8), (6, 5, 4, 4)}
-    assert {entry.dtype for entry in entries} == {"bfloat16"}
+    assert {entry["dtype"] for entry in entries} == {"bfloat16"}
 
 
 def test_cast_rows_of_a_weight_are_none(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_values_are_kept_bit_for_bit(kind: str, tmp_path: Path) -> None:
     (array,) = dump(Model(), tmp_path, values).values()
     assert array.tobytes() == codes.numpy().tobytes()
     suffix = ".npz" if kind in ("float16", "float64") else ".safetensors"
-    assert read_manifest(tmp_path).files[0].file == f"step000000{suffix}"
+    assert read_manifest(tmp_path)["files"][0]["file"] == f"step000000{suffix}"
 
 
 def test_npz_is_refused_for_bfloat16(tmp_path: Path) -> None:
@@ -213,21 +213,21 @@ def test_a_sample_is_the_first_images(tmp_path: Path) -> None:
     assert {name: len(array) for name, array in part.items()} == {"data": 3, "conv1": 2, "conv2": 2, "pool": 6}
     for name, array in part.items():
         np.testing.assert_array_equal(array, whole[name][:len(array)])
-    entry = read_manifest(tmp_path / "part").arrays["step000000/conv1"].entry
-    assert entry.full_shape[0] == BATCH
-    assert entry.density == np.count_nonzero(whole["conv1"]) / whole["conv1"].size
+    entry = read_manifest(tmp_path / "part")["arrays"]["step000000/conv1"]
+    assert entry["full_shape"][0] == BATCH
+    assert entry["density"] == np.count_nonzero(whole["conv1"]) / whole["conv1"].size
 
 
 def test_arrays_of_too_large_samples_are_left_out(tmp_path: Path) -> None:
     assert set(dump(Plain(), tmp_path, max_array=1100)) == {"data", "conv1", "pool"}
-    assert read_manifest(tmp_path).notes == [
+    assert read_manifest(tmp_path)["notes"] == [
         "conv2 is left out: one sample has more bytes than the limit of 1,100 an array"]
 
 
 def test_small_arrays_are_left_out(tmp_path: Path) -> None:
     # All but 4,608 and 1,920 bytes.
     assert set(dump(Plain(), tmp_path, least=5000)) == {"conv1", "conv2"}
-    assert read_manifest(tmp_path).files[0].saved_bytes == 6 * 4 * 64 * (3 + 4 + 5) + 6 * 4 * 80
+    assert read_manifest(tmp_path)["files"][0]["saved_bytes"] == 6 * 4 * 64 * (3 + 4 + 5) + 6 * 4 * 80
 
 
 def test_what_has_no_memory_of_its_own_is_passed_by(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_layout_in_device_memory(tmp_path: Path) -> None:
     one = dump(model, tmp_path / "one")
     two = dump(model.to(memory_format=torch.channels_last), tmp_path / "two",
                images().to(memory_format=torch.channels_last))
-    layouts = [[stored.entry.layout for stored in read_manifest(tmp_path / name).arrays.values()]
+    layouts = [[stored["layout"] for stored in read_manifest(tmp_path / name)["arrays"].values()]
                for name in ("one", "two")]
     # Flattening maps of NHWC copies them.
     assert layouts == [["NCHW"] * 4, ["NHWC"] * 3 + [None]]

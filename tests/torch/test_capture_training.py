@@ -30,7 +30,7 @@ def test_training_does_not_notice(make: Callable[[], Any], tmp_path: Path) -> No
     watched, same = train(make, lambda model: capture(model, tmp_path, every=2, outputs=True))
     assert alone == watched
     assert all(torch.equal(*pair) for pair in zip(weights, same, strict=True))
-    assert [entry.step for entry in read_manifest(tmp_path).files] == [0, 2]
+    assert [entry["step"] for entry in read_manifest(tmp_path)["files"]] == [0, 2]
 
 
 def test_hooks_are_gone_at_the_end(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_an_error_in_training_leaves_what_was_written(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="expected input"):
         fail(Plain())
-    assert [(entry.step, entry.epoch) for entry in read_manifest(tmp_path).files] == [(0, 0), (1, 1)]
+    assert [(entry["step"], entry["epoch"]) for entry in read_manifest(tmp_path)["files"]] == [(0, 0), (1, 1)]
     assert len(load(tmp_path)) == 8
 
 
@@ -63,7 +63,7 @@ def test_a_failed_call_does_not_end_the_capture(tmp_path: Path) -> None:
             raise KeyError("training goes on while this is handled")
         except KeyError:
             model(images())
-    assert [entry.step for entry in read_manifest(tmp_path).files] == [1]
+    assert [entry["step"] for entry in read_manifest(tmp_path)["files"]] == [1]
 
 
 def test_interrupted_in_a_call(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_interrupted_in_a_call(tmp_path: Path) -> None:
         model(images())
     assert torch._C._autograd._top_saved_tensors_default_hooks(False) is None
     assert not hooks(model)
-    assert [entry.step for entry in read_manifest(tmp_path).files] == [2]
+    assert [entry["step"] for entry in read_manifest(tmp_path)["files"]] == [2]
 
 
 def test_testing_is_no_step(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_testing_is_no_step(tmp_path: Path) -> None:
         model.train()
         model(images())
         assert recorder.step == 2
-    assert [entry.step for entry in read_manifest(tmp_path).files] == [0, 1]
+    assert [entry["step"] for entry in read_manifest(tmp_path)["files"]] == [0, 1]
 
 
 def test_recomputed_parts_are_not_kept(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_capture_ends_where_the_dump_is_full_and_training_goes_on(tmp_path: Path
     losses, _ = train(Plain, partial(capture, folder=tmp_path, least=0, max_total=45_000))
     assert len(losses) == 4
     manifest = read_manifest(tmp_path)
-    assert [entry.step for entry in manifest.files] == [0, 1]
-    (note,) = manifest.notes
+    assert [entry["step"] for entry in manifest["files"]] == [0, 1]
+    (note,) = manifest["notes"]
     assert note == "stopped at step 2: its arrays would exceed the limit of 45,000 bytes in all, 40,704 are written"
     assert sum(array.nbytes for array in load(tmp_path).values()) == 40_704
 
@@ -155,7 +155,7 @@ def test_a_full_disk_ends_the_capture_and_training_goes_on(tmp_path: Path, monke
             model(images())
         model(images())
         assert recorder.stopped
-    assert len(read_manifest(tmp_path).files) == 1
+    assert len(read_manifest(tmp_path)["files"]) == 1
 
 
 def test_what_cannot_be_captured(tmp_path: Path) -> None:

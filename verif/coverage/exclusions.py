@@ -7,18 +7,14 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import translate
-from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-__all__ = ["EXCLUSIONS", "KINDS", "Exclusion", "Judged", "judge", "read_exclusions"]
+__all__ = ["EXCLUSIONS", "Exclusion", "judge", "read_exclusions"]
 
 EXCLUSIONS = Path(__file__).with_name("exclusions.toml")
 """The exclusions of this project."""
 
-KINDS = ("bin", "line", "toggle")
-"""What can be excluded: bins of the plan, and lines and toggles of Verilog."""
-
-_FIELDS = {"kind", "name", "reason", "signed"}
 _MOST_BITS = 256
 """Verilator counts no wider signals."""
 
@@ -30,7 +26,7 @@ class Exclusion:
     Parameters
     ----------
     kind
-        One of :data:`KINDS`.
+        ``bin`` of the plan, or ``line`` or ``toggle`` of Verilog.
     name
         Pattern with ``*`` and ``?``; of Verilog, module and point with a colon between them.
     reason
@@ -47,65 +43,26 @@ class Exclusion:
     signed: str
     from_bit: int | None = None
 
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """What its names match."""
+    @property
+    def pattern(self) -> str:
+        """The regular expression of its names."""
         # Brackets are indices of bits here, not sets of characters.
-        name = self.name.replace("[", "[[]")
+        name = translate(self.name.replace("[", "[[]"))
         if self.from_bit is None:
-            return re.compile(translate(name))
-        bits = "|".join(map(str, range(self.from_bit, _MOST_BITS)))
-        return re.compile(f"{translate(name)[:-2]}\\[(?:{bits})\\]:")
-
-    def holds(self, name: str) -> bool:
-        """Whether a name is excluded."""
-        return self.pattern.match(name) is not None
+            return name
+        return f"{name[:-2]}\\[(?:{'|'.join(map(str, range(self.from_bit, _MOST_BITS)))})\\]:"
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What remains of names and counts.
-
-    Parameters
-    ----------
-    hit, total
-        How many names were hit, of those that are not excluded.
-    holes
-        Those of them that were not hit.
-    excluded
-        How many names are excluded and were not hit.
-    contradicted
-        Names that are excluded, and were hit all the same.
-    """
-
-    hit: int
-    total: int
-    holes: tuple[str, ...]
-    excluded: int
-    contradicted: tuple[str, ...]
+def read_exclusions(path: Path = EXCLUSIONS) -> list[Exclusion]:
+    """The exclusions in a file."""
+    return [Exclusion(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("exclude", [])]
 
 
-def read_exclusions(path: Path = EXCLUSIONS) -> tuple[Exclusion, ...]:
-    """The exclusions in a file.
-
-    Raises
-    ------
-    ValueError
-        If one has no kind, name, reason or signature.
-    """
-    found = tomllib.loads(path.read_text(encoding="utf-8")).get("exclude", [])
-    for number, entry in enumerate(found, 1):
-        wrong = (set(entry) - {"from_bit"}) ^ _FIELDS or {key for key in _FIELDS if not str(entry[key]).strip()}
-        if wrong or entry["kind"] not in KINDS:
-            raise ValueError(f"exclusion {number} of {path} must have a kind ({', '.join(KINDS)}), a name, a reason "
-                             f"and who signed it, not {entry}")
-    return tuple(Exclusion(**entry) for entry in found)
-
-
-def judge(counts: Iterable[tuple[str, int]], exclusions: Iterable[Exclusion]) -> Judged:
-    """Judge names with their counts; an excluded name that was hit counts as hit, and is reported."""
-    rules = tuple(exclusions)
-    every = re.compile("|".join(rule.pattern.pattern for rule in rules) if rules else "(?!)")
+def judge(counts: Iterable[tuple[str, int]], exclusions: Iterable[Exclusion]) -> dict[str, Any]:
+    """Judge names with their counts: ``total`` and ``hit``, how many there are that are not excluded, and were hit;
+    ``holes``, those that were not; ``excluded``, how many are excluded and were not hit; and ``contradicted``, those
+    that are excluded and were hit all the same, which count as hit."""
+    every = re.compile("|".join(rule.pattern for rule in exclusions) or "(?!)")
     hit = excluded = 0
     holes, contradicted = [], []
     for name, count in counts:
@@ -117,4 +74,4 @@ def judge(counts: Iterable[tuple[str, int]], exclusions: Iterable[Exclusion]) ->
             excluded += 1
         else:
             holes.append(name)
-    return Judged(hit, hit + len(holes), tuple(holes), excluded, tuple(contradicted))
+    return {"hit": hit, "total": hit + len(holes), "excluded": excluded, "holes": holes, "contradicted": contradicted}

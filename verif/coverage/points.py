@@ -8,22 +8,22 @@ expression takes a second.)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
-__all__ = ["KINDS", "Point", "merged", "read_points"]
+__all__ = ["KINDS", "Point", "read_points"]
 
 KINDS = {"line": "line", "branch": "line", "toggle": "toggle", "user": "cover"}
 """What Verilator's kinds of points count as. A branch of an ``if`` or ``case`` is the lines in it."""
 
 _POINT = re.compile(r"^C '(.*)' (\d+)$")
 _KEY = re.compile("\x01([A-Za-z]+)\x02([^\x01]*)")
+# Verilator writes what is no letter as two underscores, a zero and two digits.
 _ESCAPED = re.compile("__0([0-9A-F]{2})", re.IGNORECASE)
 _PARAMETERS = re.compile(r"__(pi\d+|[A-Za-z0-9_]*_?[A-Z]+\d+)$")
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A point of a design, in one of its instances.
 
     Parameters
@@ -45,11 +45,6 @@ class Point:
     name: str
     instance: str
     count: int
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What is the same in all instances."""
-        return self.kind, self.module, self.name
 
 
 def read_points(text: str) -> Iterator[Point]:
@@ -76,18 +71,6 @@ def read_points(text: str) -> Iterator[Point]:
                              f"{', '.join(KINDS)}")
         module = _PARAMETERS.sub("", keys["page"].partition("/")[2])
         # Several branches may begin in one line, and expressions of one line have columns.
-        name = f"{keys['l']}.{keys['n']} {keys['o']}" if kind == "line" else _plain(keys["o"])
+        name = f"{keys['l']}.{keys['n']} {keys['o']}" if kind == "line" else _ESCAPED.sub(
+            lambda found: chr(int(found[1], 16)), keys["o"])
         yield Point(kind, module, name, keys.get("h", ""), int(found[2]))
-
-
-def _plain(name: str) -> str:
-    """A name as it is in Verilog: Verilator writes what is no letter as two underscores, a zero and two digits."""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), name)
-
-
-def merged(points: Iterable[Point]) -> dict[tuple[str, str, str], int]:
-    """Counts of points, instances of a module together."""
-    counts: dict[tuple[str, str, str], int] = {}
-    for point in points:
-        counts[point.key] = counts.get(point.key, 0) + point.count
-    return counts

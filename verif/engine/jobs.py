@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from cdma.golden.results import INLINED
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.top import IMAGE_BYTES
@@ -37,7 +36,7 @@ class Move:
     """An array to move: the file with its bytes, and how."""
 
     file: str
-    how: Handling = field(metadata=INLINED)
+    how: Handling
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from amaranth.back import rtlil
@@ -82,7 +82,7 @@ class Harness:
         """Make an input stream free, and assume what streams promise: valid and payload stay until they are taken."""
         valid, payload = self.free(1, f"{name}_valid"), self.free(len(Value.cast(interface.payload)), f"{name}_payload")
         self.m.d.comb += [interface.valid.eq(valid), Value.cast(interface.payload).eq(payload)]
-        self._promise(interface, name, self.assume)
+        self.promise(interface, name, self.assume)
         return interface
 
     def keeps(self, interface: Any, name: str, unless: ValueLike = 0) -> None:
@@ -91,9 +91,11 @@ class Harness:
         A transfer that waits may go in a cycle in which ``unless`` is high.
         """
         self.m.d.comb += interface.ready.eq(self.free(1, f"{name}_ready"))
-        self._promise(interface, name, self.check, unless)
+        self.promise(interface, name, self.check, unless)
 
-    def _promise(self, interface: Any, name: str, claim: Any, unless: ValueLike = 0) -> None:
+    def promise(self, interface: Any, name: str, claim: Callable[[str, ValueLike], None],
+                unless: ValueLike = 0) -> None:
+        """Claim, as an assumption or an assertion, that valid and payload of a stream stay until they are taken."""
         payload = Value.cast(interface.payload)
         waited, was = Signal(name=f"{name}_waited"), Signal(len(payload), name=f"{name}_was", reset_less=True)
         self.m.d.sync += [waited.eq(interface.valid & ~interface.ready & ~_bool(unless)), was.eq(payload)]

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from cdma.golden.results import HIDDEN, derived
+from cdma.golden.results import HIDDEN
 from cdma.verif.formal.harness import Harness
 
-__all__ = ["MODES", "SETS", "SOLVERS", "Proof", "ProofReport", "ProofResult"]
-
-MODES = ("bounded", "induction", "equivalence")
-"""How something is proved: for runs of a bounded length, for all runs by k-induction, for all inputs of logic without
-registers."""
+__all__ = ["SETS", "Proof", "ProofResult"]
 
 SETS = ("shallow", "deep")
 """The sets of proofs: the first one runs in continuous integration."""
-
-SOLVERS = ("smt", "sat")
-"""What is asked: Yices, or, but for induction, a SAT solver about a network that has every cycle."""
 
 
 @dataclass(frozen=True)
@@ -31,64 +25,80 @@ class Proof:
         Its name on the command line.
     unit : str
         The file of the component, below the root of the repository.
-    claim : str
-        What is proved, in a sentence.
-    build : callable
-        Makes the harness.
-    mode : str
-        One of :data:`MODES`.
-    depth : int
-        Cycles of bounded proofs; of induction, the cycles that are assumed.
-    set : str
+    harness : callable
+        Puts the component, assumptions and assertions into a :class:`~cdma.verif.formal.harness.Harness`. Its docstring
+        is what is proved, in a sentence, with parameters and ``words`` in braces.
+    parameters : mapping, optional
+        What the harness is called with.
+    depth : int, optional
+        Cycles of bounded proofs; of induction, the cycles that are assumed; 0 for all inputs of logic without
+        registers.
+    set : str, optional
         One of :data:`SETS`.
     coverage : str, optional
-        Of bounded proofs: what fits into the depth.
+        What fits into the depth, which makes the proof a bounded one: for all runs of that length from the reset on.
     cover_depth : int, optional
         Cycles in which covers must be reached; the depth, but at least 12, when not given.
     configured : bool, optional
         Made with the parameters of a configuration, not with those of the table.
     solver : str, optional
-        One of :data:`SOLVERS`. With ``sat``, covers must be reached within the depth.
+        ``smt``, Yices, or, but for induction, ``sat``, a SAT solver about a network that has every cycle, in which
+        covers must be reached within the depth.
+    words : mapping, optional
+        What the claim says beside the parameters.
+    said : str, optional
+        The claim, where it is not that of the harness.
     """
 
     name: str
     unit: str
-    claim: str
-    build: Callable[[], Harness]
-    mode: str
+    harness: Callable[..., object]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     depth: int = 1
     set: str = "shallow"
     coverage: str = ""
     cover_depth: int | None = None
     configured: bool = False
     solver: str = "smt"
+    words: Mapping[str, Any] = field(default_factory=dict)
+    said: str = ""
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ValueError(f"mode of {self.name} must be one of {', '.join(MODES)}, not {self.mode!r}")
-        if self.set not in SETS:
-            raise ValueError(f"set of {self.name} must be one of {', '.join(SETS)}, not {self.set!r}")
-        if self.solver not in SOLVERS or (self.solver == "sat" and self.mode == "induction"):
-            raise ValueError(f"solver of {self.name} must be one of {', '.join(SOLVERS)}, sat not for induction, "
-                             f"not {self.solver!r}")
-        if (self.mode == "bounded") != bool(self.coverage):
-            raise ValueError(f"{self.name}: bounded proofs, and no others, say in `coverage` what fits into the depth")
+        if self.solver == "sat" and self.mode == "induction":
+            raise ValueError(f"solver of {self.name} must be smt: sat is not for induction")
+
+    def build(self) -> Harness:
+        """The harness around the component."""
+        h = Harness()
+        self.harness(h, **self.parameters)
+        return h
+
+    @property
+    def claim(self) -> str:
+        """What is proved, in a sentence."""
+        return self.said or " ".join((self.harness.__doc__ or "").format(**{**self.parameters, **self.words}).split())
+
+    @property
+    def mode(self) -> str:
+        """How it is proved: ``bounded``, by ``induction``, or by ``equivalence`` of logic without registers."""
+        return "bounded" if self.coverage else "induction" if self.depth else "equivalence"
 
     @property
     def how(self) -> str:
         """How it is proved, in words."""
-        if self.mode == "bounded":
-            return f"all runs of {self.depth} cycles: {self.coverage}"
-        if self.mode == "induction":
-            return f"all runs, by induction over {self.depth} {'cycle' if self.depth == 1 else 'cycles'}"
-        return "all inputs"
+        return {"bounded": f"all runs of {self.depth} cycles: {self.coverage}", "equivalence": "all inputs",
+                "induction": f"all runs, by induction over {self.depth} {'cycle' if self.depth == 1 else 'cycles'}",
+                }[self.mode]
+
+    @property
+    def cycles(self) -> int:
+        """Cycles that are looked at, the reset among them."""
+        return 1 + max(self.depth, 1)
 
     @property
     def steps_of_covers(self) -> int:
         """Cycles in which covers must be reached."""
-        if self.cover_depth is not None:
-            return self.cover_depth
-        return 1 if self.mode == "equivalence" else max(self.depth, 12)
+        return self.cover_depth or (max(self.depth, 12) if self.depth else 1)
 
 
 @dataclass(frozen=True)
@@ -150,20 +160,3 @@ class ProofResult:
             return ""
         words = "is violated" if self.outcome == "failed" else "is not inductive: add an invariant, or a longer depth"
         return f"{self.name}: {', '.join(self.violated)} {words}, cycle {self.step}; waves in {self.trace}"
-
-
-@dataclass(frozen=True)
-class ProofReport:
-    """Results of proofs, in the order of the table."""
-
-    results: tuple[ProofResult, ...]
-
-    @derived
-    def passed(self) -> bool:
-        """Whether all are proved."""
-        return all(result.passed for result in self.results)
-
-    @derived
-    def seconds(self) -> float:
-        """That the solver took in all."""
-        return round(sum(result.seconds for result in self.results), 1)

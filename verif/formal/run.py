@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from cdma.golden.results import from_json, to_json
 from cdma.hdl.config.files import write_file
 from cdma.verif.formal import sat, solver
 from cdma.verif.formal.harness import Harness
-from cdma.verif.formal.proof import SETS, Proof, ProofReport, ProofResult
+from cdma.verif.formal.proof import SETS, Proof, ProofResult
 from cdma.verif.formal.table import PROOFS
 
 __all__ = ["BUILD", "LIMIT", "choose", "prove", "run"]
@@ -65,7 +64,7 @@ def choose(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int]
 
 def prove(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] = (1, 1), *,
           proofs: Iterable[Proof] = PROOFS, jobs: int = 1, folder: Path = BUILD, limit: float = LIMIT,
-          again: bool = False, progress: Told | None = None) -> ProofReport:
+          again: bool = False, progress: Told | None = None) -> list[ProofResult]:
     """Run proofs, those of the table if no others are given.
 
     Parameters
@@ -104,9 +103,9 @@ def prove(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] 
     if progress is not None:
         progress("proving", 0, len(chosen))
     if jobs == 1:
-        return ProofReport(tuple(map(one, chosen)))
+        return list(map(one, chosen))
     with ThreadPoolExecutor(jobs) as pool:
-        return ProofReport(tuple(pool.map(one, chosen)))
+        return list(pool.map(one, chosen))
 
 
 def run(proof: Proof, folder: Path = BUILD, *, limit: float = LIMIT, again: bool = False) -> ProofResult:
@@ -118,87 +117,69 @@ def run(proof: Proof, folder: Path = BUILD, *, limit: float = LIMIT, again: bool
         If the harness has no assertion, or no cover.
     """
     harness = proof.build()
-    netlist, verilog = harness.rtlil(), harness.verilog
-    key = _key(proof, netlist, verilog)
+    netlist = harness.rtlil()
+    key = _key(proof, netlist, harness.verilog)
     place = folder / proof.name
     kept = place / "result.json"
+    about = {name: getattr(proof, name) for name in ("name", "unit", "claim", "how")}
     if not again and kept.exists():
         stored = json.loads(kept.read_text(encoding="utf-8"))
         if stored["key"] == key:
-            result = from_json(ProofResult, stored["result"] | {"claim": proof.claim, "unit": proof.unit,
-                                                                "how": proof.how})
-            return replace(result, configured=proof.configured, cached=True)
+            return replace(from_json(ProofResult, stored["result"] | about), configured=proof.configured, cached=True)
     place.mkdir(parents=True, exist_ok=True)
     kept.unlink(missing_ok=True)
     start = time.monotonic()
-    combinational = proof.mode == "equivalence"
-    if proof.solver == "sat":
-        solver.circuit(place, proof.build().rtlil(outputs=True), combinational)
-        result = _explored(proof, place, harness, netlist, start, limit)
-    else:
-        solver.model(place, netlist, verilog, combinational)
-        result = _solved(proof, place, harness, start, limit)
-    if result.outcome != "timeout":
+    outcome, found, trace = (_explored if proof.solver == "sat" else _solved)(
+        proof, place, harness, netlist, start + limit)
+    lines = harness.assertions
+    result = ProofResult(
+        **about, outcome=outcome, seconds=round(time.monotonic() - start, 1), covers=found.reached,
+        missed=tuple(name for name in harness.covers if outcome == "vacuous" and name not in found.reached),
+        violated=tuple(f"{name} ({lines[name]})" if name in lines else name for name in found.violated),
+        step=found.step if found.violated else None, trace=str(place / trace) if trace else "",
+        configured=proof.configured)
+    if outcome != "timeout":
         write_file(kept, json.dumps({"key": key, "result": to_json(result)}))
     return result
 
 
-def _result(proof: Proof, place: Path, harness: Harness, start: float, outcome: str, found: solver.Run,
-            trace: str = "", reached: tuple[str, ...] = ()) -> ProofResult:
-    places = harness.assertions
-    return ProofResult(
-        name=proof.name, unit=proof.unit, claim=proof.claim, how=proof.how, outcome=outcome,
-        seconds=round(time.monotonic() - start, 1), covers=reached,
-        missed=tuple(name for name in harness.covers if name not in reached and outcome in ("passed", "vacuous")),
-        violated=tuple(f"{name} ({places[name]})" if name in places else name for name in found.violated),
-        step=found.step if found.violated else None,
-        trace=str(place / trace) if trace else "", configured=proof.configured)
+_Found = tuple[str, solver.Run, str]
+"""The outcome, what the solver said, and the file with waves."""
 
 
-def _left(start: float, limit: float) -> float:
-    return max(1.0, limit - (time.monotonic() - start))
-
-
-def _explored(proof: Proof, place: Path, harness: Harness, netlist: str, start: float, limit: float) -> ProofResult:
+def _explored(proof: Proof, place: Path, harness: Harness, netlist: str, until: float) -> _Found:
     """With the SAT solver. A violation is shown by the SMT solver, too, which writes its waves."""
-    result = partial(_result, proof, place, harness, start)
-    found = solver.explore(place, proof.depth + 1, _left(start, limit))
+    solver.circuit(place, proof.build().rtlil(outputs=True), proof.depth == 0)
+    found = solver.explore(place, proof.cycles, until)
     if found.timeout:
-        return result("timeout", found)
+        return "timeout", found, ""
     if found.passed:
-        outcome = "passed" if set(found.reached) >= set(harness.covers) else "vacuous"
-        return result(outcome, found, reached=found.reached)
+        return "passed" if set(found.reached) >= set(harness.covers) else "vacuous", found, ""
     assert found.step is not None
     solver.model(place, netlist, [], combinational=False)
-    shown = solver.search(place, found.step + 1, _left(start, limit), first=found.step)
+    shown = solver.search(place, found.step + 1, until, first=found.step)
     if shown.passed:
         raise ValueError(f"{proof.name}: the solvers disagree about {', '.join(found.violated)} in cycle {found.step}")
-    return result("failed", found, "" if shown.timeout else "search.vcd")
+    return "failed", found, "" if shown.timeout else "search.vcd"
 
 
-def _solved(proof: Proof, place: Path, harness: Harness, start: float, limit: float) -> ProofResult:
-    result = partial(_result, proof, place, harness, start)
-    left = partial(_left, start, limit)
-    # The first cycle is the reset.
-    steps = proof.depth + 1
-    found = solver.search(place, steps, left())
+def _solved(proof: Proof, place: Path, harness: Harness, netlist: str, until: float) -> _Found:
+    solver.model(place, netlist, harness.verilog, proof.depth == 0)
+    found = solver.search(place, proof.cycles, until)
     if not found.passed:
-        return result("timeout" if found.timeout else "failed", found, "" if found.timeout else "search.vcd")
+        return ("timeout", found, "") if found.timeout else ("failed", found, "search.vcd")
     if proof.mode == "induction":
-        found = solver.induct(place, proof.depth, left())
+        found = solver.induct(place, proof.depth, until)
         if found.timeout:
-            return result("timeout", found)
+            return "timeout", found, ""
         if not found.passed:
             # Perhaps there is a run from the reset on that violates it, which says more.
-            real = solver.search(place, proof.steps_of_covers + 1, left())
-            if real.violated:
-                return result("failed", real, "search.vcd")
-            return result("inconclusive", found, "induction.vcd")
-    reached = solver.reach(place, proof.steps_of_covers + 1, left())
+            real = solver.search(place, proof.steps_of_covers + 1, until)
+            return ("failed", real, "search.vcd") if real.violated else ("inconclusive", found, "induction.vcd")
+    reached = solver.reach(place, proof.steps_of_covers + 1, until)
     if reached.timeout:
-        return result("timeout", reached)
-    outcome = "passed" if set(reached.reached) >= set(harness.covers) else "vacuous"
-    return result(outcome, found, reached=reached.reached)
+        return "timeout", reached, ""
+    return "passed" if set(reached.reached) >= set(harness.covers) else "vacuous", reached, ""
 
 
 _SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)

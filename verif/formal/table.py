@@ -9,38 +9,30 @@ from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.proofs import (
     arithmetic,
     buffers,
-    bursts,
     bus,
     coalescing,
     codecs,
     crc,
     crossing,
     exponents,
-    framing,
-    groups,
     masters,
-    merging,
     packed,
     page_lists,
     progress,
-    raw_blocks,
     resets,
     routing,
-    shifting,
-    slicing,
+    rows,
     streams,
 )
 
 __all__ = ["PROOFS", "proofs_of"]
 
-_ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing, crc)
+_ENGINE = (buffers, masters, bus, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-PROOFS: tuple[Proof, ...] = (
-    *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
-    *packed.PROOFS, *raw_blocks.PROOFS, *exponents.PROOFS, *groups.PROOFS, *shifting.PROOFS, *framing.PROOFS,
-    *merging.PROOFS, *slicing.PROOFS, *resets.PROOFS, *progress.PROOFS,
-    *page_lists.PROOFS, *coalescing.PROOFS)
+_OTHERS = (streams, codecs, packed, exponents, rows, resets, progress, page_lists, coalescing)
+
+PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

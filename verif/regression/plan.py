@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from cdma.hdl.config.block_core import BlockCoreConfig
@@ -20,7 +19,6 @@ __all__ = ["LINT", "THROUGHPUT", "Step", "image_bytes", "register_map", "steps"]
 LINT, THROUGHPUT = "lint", "throughput"
 """Steps that are no bench."""
 
-_SMALL_IMAGE = 1 << 19
 _DEPENDENT = ("RING_SIZE", "RING_TAIL", "RING_CONTROL", "WRITE_BACK_SIZE", "WRITE_BACK_HEAD", "WRITE_BACK_CONTROL")
 """Ends of names of registers whose legal values depend on each other: the tail must be in the ring."""
 
@@ -50,7 +48,7 @@ class Step:
     bench: str = ""
     share: float = 1.0
     models: bool = False
-    job: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    job: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def repeats(self) -> bool:
@@ -72,43 +70,35 @@ def steps(config: Design) -> Sequence[Step]:
 
 
 def _engine(config: EngineConfig) -> list[Step]:
-    lanes = config.lanes
+    lanes, windows = config.lanes, config.address_windows
     own_clock = config.link_clock == "separate"
-    share = min(0.2, 0.4 / lanes)
-    found = [
-        _bench("registers", "reset values, writable bits, holes of the register map", 1.0, map=register_map(config)),
-        _bench("transfers", "lengths, densities, queues, rings, both directions, counters", share,
-               **({"link_ratio": 0.37} if own_clock else {})),
-        _bench("faults", "refused descriptors, memory errors, damaged streams, aborts, resets", share,
-               **({"link_ratio": 2.9} if own_clock else {})),
-        _bench("timeouts", "ports that do not answer, then do", 0.3,
-               image_bytes=1 << 17 + lanes.bit_length(), **({"link_ratio": 0.37} if own_clock else {})),
+    share, few = min(0.2, 0.4 / lanes), min(0.1, 1 / lanes)
+
+    def ratio(link: float) -> dict[str, float]:
+        return {"link_ratio": link} if own_clock else {}
+
+    rows: list[tuple[bool, str, str, float, dict[str, Any]]] = [
+        (True, "registers", "reset values, writable bits, holes of the register map", 1.0,
+         {"map": register_map(config)}),
+        (True, "transfers", "lengths, densities, queues, rings, both directions, counters", share, ratio(0.37)),
+        (True, "faults", "refused descriptors, memory errors, damaged streams, aborts, resets", share, ratio(2.9)),
+        (True, "timeouts", "ports that do not answer, then do", 0.3,
+         {"image_bytes": 1 << 17 + lanes.bit_length()} | ratio(0.37)),
+        (True, "malicious", "malformed streams of every kind, right ones between them", share,
+         {"streams": 240} | ratio(1.37)),
+        (windows, "windows", "address windows, inside and outside", few, {}),
+        (config.page_lists, "page_lists", "streams in pages", 0.4 / lanes, {}),
+        (config.page_lists and windows, "page_windows", "pages outside of the windows", 0.2, {}),
+        (config.write_back, "write_back", "records in rings, coalesced interrupts", few, {}),
+        (config.buffer_parity, "buffer_parity", "bits that flip in the lanes' buffers", 0.2, {}),
+        (config.link_read_ids > 1, "link_reads", "reads at the link answered in any order", 0.2, {}),
+        (own_clock, "link_clock", "unrelated clocks, resets of either side, a clock that stands", 0.4,
+         {"image_bytes": 1 << 19}),
     ]
-    found.append(_bench("malicious", "malformed streams of every kind, right ones between them", share, streams=240,
-                        **({"link_ratio": 1.37} if own_clock else {})))
-    if config.address_windows:
-        found.append(_bench("windows", "address windows, inside and outside", min(0.1, 1 / lanes)))
-    if config.page_lists:
-        found.append(_bench("page_lists", "streams in pages", 0.4 / lanes))
-    if config.page_lists and config.address_windows:
-        found.append(_bench("page_windows", "pages outside of the windows", 0.2))
-    if config.write_back:
-        found.append(_bench("write_back", "records in rings, coalesced interrupts", min(0.1, 1 / lanes)))
-    if config.buffer_parity:
-        found.append(_bench("buffer_parity", "bits that flip in the lanes' buffers", 0.2))
-    if config.link_read_ids > 1:
-        found.append(_bench("link_reads", "reads at the link answered in any order", 0.2))
-    if own_clock:
-        found.append(_bench("link_clock", "unrelated clocks, resets of either side, a clock that stands", 0.4,
-                            image_bytes=_SMALL_IMAGE))
-    found.append(Step("bus_models", "transfers with cocotbext-axi's memories and registers",
-                      "cdma.verif.engine.benches.transfers", share / 2, True,
-                      MappingProxyType({"image_bytes": 1 << 20})))
-    return found
-
-
-def _bench(name: str, about: str, share: float, **job: Any) -> Step:
-    return Step(name, about, f"cdma.verif.engine.benches.{name}", share, job=MappingProxyType(job))
+    return [*(Step(name, about, f"cdma.verif.engine.benches.{name}", part, job=job)
+              for wanted, name, about, part, job in rows if wanted),
+            Step("bus_models", "transfers with cocotbext-axi's memories and registers",
+                 "cdma.verif.engine.benches.transfers", share / 2, True, {"image_bytes": 1 << 20})]
 
 
 def register_map(config: EngineConfig) -> dict[str, tuple[int, int, int]]:

@@ -72,8 +72,6 @@ def run_step(task: Task) -> Outcome:
 
     Raises
     ------
-    ValueError
-        If the configuration has no such step.
     MissingToolError
         If a program that it needs is not installed.
     """
@@ -114,10 +112,7 @@ def with_waves(task: Task, failed: str, waves: Path) -> None:
 
 
 def _step(task: Task) -> Step:
-    found = {step.name: step for step in steps(task.config)}
-    if task.step not in found:
-        raise ValueError(f"{task.config.name} has no step {task.step!r}: its steps are {', '.join(found)}")
-    return found[task.step]
+    return next(step for step in steps(task.config) if step.name == task.step)
 
 
 def _run(task: Task, step: Step, outcome: Outcome, place: Path) -> Outcome:

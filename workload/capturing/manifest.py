@@ -8,108 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from cdma.golden.results import INLINED, from_json, to_json
+from cdma.golden.results import to_json
 from cdma.workload.capturing.settings import CaptureError
 from cdma.workload.dumps.folder import FORMAT, MANIFEST, VERSION
 from cdma.workload.networks.captured import NETWORK, Table
 
-__all__ = ["Content", "Entry", "Manifest", "StoredArray", "StoredStep", "check_folder", "read_manifest"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """The description of an array.
-
-    Attributes
-    ----------
-    module
-        The module that made it; for tensors that functions make between modules, the module that finished last.
-    kind
-        ``saved`` for backward, or only ``output`` of a module.
-    saved_by
-        The module in which it was saved first; None for an output.
-    shape, full_shape
-        In the file, and in the whole batch.
-    dtype
-        Type of its values, as PyTorch names it.
-    layout
-        Order of its values in device memory, ``NCHW`` or ``NHWC``; None for other than four dimensions. In the file
-        it is always NCHW.
-    density
-        Share of values of the whole batch that are not zero, which means that a bit is set.
-    """
-
-    module: str
-    kind: str
-    saved_by: str | None
-    shape: tuple[int, ...]
-    full_shape: tuple[int, ...]
-    dtype: str
-    layout: str | None
-    density: float
-
-
-@dataclass(frozen=True)
-class StoredArray:
-    """An array of a dump: its file and its description."""
-
-    file: str
-    entry: Entry = field(metadata=INLINED)
-
-
-@dataclass(frozen=True)
-class StoredStep:
-    """A step of a dump.
-
-    Attributes
-    ----------
-    file
-        The file with its arrays.
-    step, epoch
-        Numbers of both; the epoch is None if the training did not set it.
-    bytes
-        Of its arrays.
-    saved_bytes
-        Of all activations kept for backward, captured or not.
-    """
-
-    file: str
-    step: int
-    epoch: int | None
-    bytes: int
-    saved_bytes: int
-
-
-@dataclass(frozen=True)
-class Content:
-    """A manifest.
-
-    Attributes
-    ----------
-    format, version
-        Of the folder.
-    model
-        Class of the model.
-    files
-        The steps written so far.
-    arrays
-        All arrays by name.
-    notes
-        What was left out, in words.
-    """
-
-    format: str
-    version: int
-    model: str
-    files: list[StoredStep] = field(default_factory=list)
-    arrays: dict[str, StoredArray] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+__all__ = ["Manifest", "check_folder", "read_manifest"]
 
 
 def check_folder(folder: str | Path) -> Path:
@@ -136,9 +45,9 @@ def _near(there: Path, path: Path) -> Path:
     return next((above for above in (path, *path.parents) if above.absolute() == there.absolute()), there)
 
 
-def read_manifest(folder: str | Path) -> Content:
+def read_manifest(folder: str | Path) -> dict[str, Any]:
     """The manifest of a dump that this program has written."""
-    return from_json(Content, json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8")))
+    return json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
 
 
 class Manifest:
@@ -150,6 +59,15 @@ class Manifest:
         Created if it does not exist.
     model
         Class of the model.
+
+    Members
+    -------
+    folder
+        The folder.
+    content
+        The manifest: ``format`` and ``version`` of the folder, ``model``, ``files`` (the steps written so far: file,
+        numbers of step and epoch, bytes of the arrays, bytes of all activations kept for backward), ``arrays`` by name,
+        and ``notes`` on what was left out, in words.
 
     Raises
     ------
@@ -163,15 +81,11 @@ class Manifest:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CaptureError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
-        self._content = Content(FORMAT, VERSION, model)
-
-    @property
-    def files(self) -> Sequence[StoredStep]:
-        """The steps that are written so far."""
-        return self._content.files
+        self.content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "model": model, "files": [], "arrays": {},
+                                        "notes": []}
 
     def add(self, name: str, write: Callable[[BinaryIO], object], step: int, epoch: int | None,
-            entries: Mapping[str, Entry], saved_bytes: int, written_bytes: int) -> None:
+            entries: Mapping[str, Mapping[str, Any]], saved_bytes: int, written_bytes: int) -> None:
         """Write the file of a step, and the manifest with it.
 
         Parameters
@@ -183,7 +97,11 @@ class Manifest:
         step, epoch
             Numbers of both; the epoch is None if the training did not set it.
         entries
-            The arrays by name.
+            The arrays by name: ``module`` that made it (for tensors that functions make between modules, the one that
+            finished last), ``kind`` (``saved`` for backward, or only ``output`` of a module), ``saved_by`` (the module
+            in which it was saved first), ``shape`` in the file and ``full_shape`` of the whole batch, ``dtype`` as
+            PyTorch names it, ``layout`` (order in device memory, NCHW or NHWC, None for other than four dimensions; in
+            the file it is always NCHW), and ``density``, the share of values of the whole batch in which a bit is set.
         saved_bytes
             Bytes of all activations kept for backward in this step, captured or not.
         written_bytes
@@ -195,8 +113,9 @@ class Manifest:
             If it cannot be written; the folder is then unchanged.
         """
         self._replace(name, write)
-        self._content.files.append(StoredStep(name, step, epoch, written_bytes, saved_bytes))
-        self._content.arrays.update({key: StoredArray(name, entry) for key, entry in entries.items()})
+        self.content["files"].append({"file": name, "step": step, "epoch": epoch, "bytes": written_bytes,
+                                      "saved_bytes": saved_bytes})
+        self.content["arrays"] |= {key: {"file": name, **entry} for key, entry in entries.items()}
         self.save()
 
     def write_network(self, found: Table) -> None:
@@ -207,13 +126,12 @@ class Manifest:
         OSError
             If it cannot be written.
         """
-        text = json.dumps(to_json(found), indent=1).encode()
-        self._replace(NETWORK, lambda file: file.write(text))
+        self._write(NETWORK, to_json(found))
 
     def note(self, text: str) -> None:
         """Add a note on what was left out; each note is kept once."""
-        if text not in self._content.notes:
-            self._content.notes.append(text)
+        if text not in self.content["notes"]:
+            self.content["notes"].append(text)
 
     def save(self) -> None:
         """Write the manifest.
@@ -223,8 +141,11 @@ class Manifest:
         OSError
             If it cannot be written.
         """
-        text = json.dumps(to_json(self._content), indent=1).encode()
-        self._replace(MANIFEST, lambda file: file.write(text))
+        self._write(MANIFEST, self.content)
+
+    def _write(self, name: str, content: Any) -> None:
+        text = json.dumps(content, indent=1).encode()
+        self._replace(name, lambda file: file.write(text))
 
     def _replace(self, name: str, write: Callable[[BinaryIO], object]) -> None:
         part = self.folder / f".{name}.part"

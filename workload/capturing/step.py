@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cdma.workload.capturing.manifest import Entry
 from cdma.workload.capturing.operations import Operations
 from cdma.workload.capturing.settings import Names, Settings, sample
 from cdma.workload.capturing.storage import (
@@ -71,7 +70,7 @@ class Step:
     """
 
     def __init__(self, model: Any, settings: Settings, room: int, inputs: Any, table: bool = False) -> None:
-        self.arrays: dict[str, tuple[Any, Entry]] = {}
+        self.arrays: dict[str, tuple[Any, dict[str, Any]]] = {}
         self.notes: list[str] = []
         self.saved_bytes = self.bytes = 0
         self.full = False
@@ -170,8 +169,7 @@ class Step:
             self.saved.append(met)
             self.saved_bytes += kept_bytes(tensor)
             if met.taken:
-                values, entry = self.arrays[met.name]
-                self.arrays[met.name] = values, replace(entry, kind="saved", saved_by=saved_by)
+                self.arrays[met.name][1].update(kind="saved", saved_by=saved_by)
 
     def _copy(self, tensor: Any, module: str, name: str) -> bool:
         """Copy the sample of an array; returns whether it was not left out."""
@@ -190,8 +188,9 @@ class Step:
             return False
         self.bytes += size
         density = torch.count_nonzero(bits(tensor)).item() / tensor.numel()
-        entry = Entry(module, "output", None, tuple(values.shape), tuple(tensor.shape),
-                      type_of(tensor), _layout(tensor), density)
+        entry = {"module": module, "kind": "output", "saved_by": None, "shape": tuple(values.shape),
+                 "full_shape": tuple(tensor.shape), "dtype": type_of(tensor), "layout": _layout(tensor),
+                 "density": density}
         self.arrays[name] = values.to("cpu", copy=True).contiguous(), entry
         return True
 

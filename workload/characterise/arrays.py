@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +19,8 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.coding import Coding, coding_name
 from cdma.golden.codec.smallest import SIZED
-from cdma.golden.results import HIDDEN, INLINED, derived
-from cdma.workload.characterise.baselines import rle_bytes, zlib_bytes
+from cdma.workload.characterise.baselines import bound_bytes, rle_bytes, zlib_bytes
 from cdma.workload.characterise.density import Density, measure
-from cdma.workload.characterise.entropy import bound_bytes
 from cdma.workload.characterise.exponents import Exponents, measure_exponents
 from cdma.workload.characterise.spread import on_cluster, on_cores
 from cdma.workload.dumps import check_once, entries, is_floating, load, own_element_bytes, type_name
@@ -29,7 +29,7 @@ from cdma.workload.dumps.narrow import narrow
 from cdma.workload.dumps.steps import training_step
 from cdma.workload.dumps.types import element_type
 
-__all__ = ["CODINGS", "Array", "Coded", "Packed", "characterise", "characterise_array", "in_all"]
+__all__ = ["CODINGS", "Array", "Coded", "characterise", "characterise_array", "in_all"]
 
 CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks", "tags_first", "exponents")
 """Zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows; then block streams: of
@@ -43,15 +43,6 @@ _ALONE_BYTES = 4 << 20
 
 # Values that are rounded in one step.
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True)
-class Packed:
-    """An array under a coding: packed bytes, ratio, and the ratio at the bound of mask coding."""
-
-    packed_bytes: int
-    ratio: float | None
-    bound: float | None
 
 
 @dataclass(frozen=True)
@@ -70,10 +61,10 @@ class Coded:
     format: str
     narrowed: bool
     raw_bytes: int
-    density: Density = field(metadata=INLINED)
-    packed: dict[str, int] = field(metadata=HIDDEN)
-    bounds: dict[str, float] = field(metadata=HIDDEN)
-    streams: dict[Coding, int] = field(metadata=HIDDEN)
+    density: Density
+    packed: dict[str, int]
+    bounds: dict[str, float]
+    streams: dict[Coding, int]
     best: str
     best_bytes: int
     exponent_statistics: Exponents | None = None
@@ -86,25 +77,26 @@ class Coded:
         """The ratio at the bound of mask coding; None if the bound is 0 bytes, as for an array of zeros only."""
         return self.raw_bytes / self.bounds[coding] if self.bounds[coding] else None
 
-    @derived
+    @property
     def best_ratio(self) -> float | None:
         """Raw bytes divided by those of the best coding, of each array its own; None for an empty array."""
         return self.raw_bytes / self.best_bytes if self.best_bytes else None
 
+    def as_json(self) -> dict[str, Any]:
+        """All figures, with bytes, ratio and bound by coding."""
+        return {"layout": self.layout, "format": self.format, "narrowed": self.narrowed, "raw_bytes": self.raw_bytes,
+                **self.density.as_json(), "best": self.best, "best_bytes": self.best_bytes,
+                "exponent_statistics": self.exponent_statistics, "best_ratio": self.best_ratio, "codings": {
+                    name: {"packed_bytes": self.packed[name], "ratio": self.ratio(name), "bound": self.bound(name)}
+                    for name in CODINGS}}
+
     def __add__(self, other: Coded) -> Coded:
         one, two = self.exponent_statistics, other.exponent_statistics
-        return Coded(self.layout, _common(self.format, other.format), self.narrowed,
-                     self.raw_bytes + other.raw_bytes, self.density + other.density,
-                     {name: self.packed[name] + other.packed[name] for name in CODINGS},
-                     {name: self.bounds[name] + other.bounds[name] for name in CODINGS},
-                     {coding: self.streams[coding] + other.streams[coding] for coding in SIZED},
-                     _common(self.best, other.best), self.best_bytes + other.best_bytes,
+        return Coded(self.layout, _common(self.format, other.format), self.narrowed, self.raw_bytes + other.raw_bytes,
+                     self.density + other.density, _sums(self.packed, other.packed), _sums(self.bounds, other.bounds),
+                     _sums(self.streams, other.streams), _common(self.best, other.best),
+                     self.best_bytes + other.best_bytes,
                      one + two if one and two and self.format == other.format else None)
-
-    @derived
-    def codings(self) -> dict[str, Packed]:
-        """Bytes, ratio and bound by coding."""
-        return {name: Packed(self.packed[name], self.ratio(name), self.bound(name)) for name in CODINGS}
 
 
 @dataclass(frozen=True)
@@ -171,12 +163,19 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     dumps = [Path(path) for path in paths]
     check_once(dumps)
     wanted = None if names is None else list(names)
-    tasks = [_Task(file, name, _title(path, dumps), layout, form, dtype, element_bytes, shape)
-             for path in dumps for file, name in entries(path, wanted)]
+    there = [(file, name, _title(path, dumps)) for path in dumps for file, name in entries(path, wanted)]
+    # A worker of a cluster may have another working folder.
+    tasks = [partial(_measured, file if scheduler is None else file.absolute(), name, prefix, layout, form, dtype,
+                     element_bytes, shape) for file, name, prefix in there]
+    workers = min(jobs or os.cpu_count() or 1, len(tasks))
+    if jobs is None and sum(file.stat().st_size for file in {file for file, _, _ in there}) < _ALONE_BYTES:
+        workers = 1
+    results = on_cluster(_call, tasks, scheduler) if scheduler is not None else \
+        on_cores(_call, tasks, workers) if workers > 1 else map(_call, tasks)
     if progress is not None:
         progress("characterise", 0, len(tasks))
     found: list[Array] = []
-    for array in _measured(tasks, jobs, scheduler):
+    for array in results:
         found.append(array)
         if progress is not None:
             progress("characterise", len(found), len(tasks))
@@ -217,33 +216,14 @@ def in_all(arrays: Iterable[Array]) -> list[Coded]:
     return [sums[key] for key in sorted(sums, key=lambda key: key[0])]
 
 
-@dataclass(frozen=True)
-class _Task:
-    """An array to measure, as a worker gets it."""
-
-    file: Path
-    name: str
-    prefix: str
-    layout: str
-    form: str | None
-    dtype: str | None
-    element_bytes: int | None
-    shape: Sequence[int] | None
+def _measured(file: Path, name: str, prefix: str, layout: str, form: str | None, dtype: str | None,
+              element_bytes: int | None, shape: Sequence[int] | None) -> Array:
+    array = load(file, name, dtype, element_bytes, shape)[name]
+    return characterise_array(array, name, layout=layout, form=form, prefix=prefix)
 
 
-def _work(task: _Task) -> Array:
-    array = load(task.file, task.name, task.dtype, task.element_bytes, task.shape)[task.name]
-    return characterise_array(array, task.name, layout=task.layout, form=task.form, prefix=task.prefix)
-
-
-def _measured(tasks: Sequence[_Task], jobs: int | None, scheduler: str | None) -> Iterator[Array]:
-    if scheduler is not None:
-        # A worker may have another working folder.
-        return on_cluster(_work, [replace(task, file=task.file.absolute()) for task in tasks], scheduler)
-    workers = min(jobs or os.cpu_count() or 1, len(tasks))
-    if jobs is None and sum(file.stat().st_size for file in {task.file for task in tasks}) < _ALONE_BYTES:
-        workers = 1
-    return map(_work, tasks) if workers < 2 else on_cores(_work, tasks, workers)
+def _call(task: Callable[[], Array]) -> Array:
+    return task()
 
 
 def _title(path: Path, dumps: list[Path]) -> str:
@@ -295,6 +275,10 @@ def _coded(values: np.ndarray, layout: str, form: str, narrowed: bool) -> Coded:
     fewest, best = min((values.nbytes, Coding.RAW), *((streams[coding], coding) for coding in SIZED),
                        key=lambda each: each[0])
     return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds, streams, coding_name(best), fewest)
+
+
+def _sums(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: one[key] + other[key] for key in one}
 
 
 def _common(one: str, other: str) -> str:

@@ -1,4 +1,4 @@
-"""The paper's baselines, run-length coding of zeros and zlib: how many bytes they would take.
+"""The paper's baselines, run-length coding of zeros and zlib, and the bound of mask coding: the bytes they would take.
 
 **Run-length coding.** The stream is runs back to back, without header, padding or windows. Elements have 1, 2 or 4
 bytes, little-endian. A run is
@@ -22,6 +22,7 @@ There is no fallback, but DEFLATE's stored blocks keep the growth to 11 bytes in
 
 from __future__ import annotations
 
+import math
 import zlib
 from typing import Any
 
@@ -30,7 +31,7 @@ import numpy as np
 from cdma.golden.codec.buffers import as_bytes
 from cdma.workload.characterise.density import elements, runs
 
-__all__ = ["rle_bytes", "zlib_bytes"]
+__all__ = ["bound_bytes", "rle_bytes", "zlib_bytes"]
 
 _LONGEST = 128
 """Most elements of a run."""
@@ -63,3 +64,23 @@ def zlib_bytes(raw: Any) -> int:
     data = as_bytes(raw)
     return sum(len(zlib.compress(data[start:start + _WINDOW_BYTES].tobytes(), 6))
                for start in range(0, data.size, _WINDOW_BYTES))
+
+
+def bound_bytes(elements: int, nonzero: int, element_bytes: int) -> float:
+    """The bound of mask coding, in bytes: how small a mask of the zeros and the non-zero elements can be together.
+
+    A coder that stores which elements are zero and knows only the density d needs H(d) = -d log2 d - (1 - d) log2 (1 -
+    d) bits of mask per element on average, plus the non-zero elements. Zero-value coding has 1 bit of mask per element,
+    so it never beats the bound. A coder that uses more can beat it: clusters of zeros (run-length coding), or the
+    values (zlib).
+
+    Parameters
+    ----------
+    elements, nonzero
+        Elements in all, and those that are not zero.
+    element_bytes
+        1, 2 or 4.
+    """
+    shares = (nonzero / elements, 1 - nonzero / elements) if elements else ()
+    entropy = -sum(share * math.log2(share) for share in shares if share > 0)
+    return elements * entropy / 8 + nonzero * element_bytes

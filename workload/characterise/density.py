@@ -5,19 +5,18 @@ Every statistic is a sum, so that arrays can be measured one at a time, in any p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from cdma.golden.codec.buffers import as_bytes, check_element_bytes, check_raw_bytes
-from cdma.golden.results import HIDDEN, INLINED, derived
 from cdma.workload.dumps import own_element_bytes
 
-__all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs", "strewn"]
+__all__ = ["Density", "elements", "measure", "runs", "strewn"]
 
-BLOCK_BYTES = 4096
-"""Raw bytes of the blocks whose densities are compared, the paper's window."""
+_BLOCK_BYTES = 4096  # raw bytes of the blocks whose densities are compared, the paper's window
 
 
 def elements(array: Any, element_bytes: int | None = None) -> np.ndarray:
@@ -63,60 +62,61 @@ def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class ZeroRuns:
-    """How many runs of zeros there are of each length: ``counts[k]`` runs of ``lengths[k]`` zeros, rising."""
+class Density:
+    """The zeros of one or more arrays: how many, in what runs, and how evenly they lie.
 
-    lengths: tuple[int, ...] = field(default=(), metadata=HIDDEN)
-    counts: tuple[int, ...] = field(default=(), metadata=HIDDEN)
+    Parameters
+    ----------
+    elements, nonzero
+        Elements in all, and those that are not zero.
+    runs
+        How many runs of zeros there are of each length.
+    comparisons, deviations, independent
+        How the density varies across the whole blocks of each array, around the array's own mean: the blocks less one,
+        the sum of the squared distances from the mean density of the blocks, and what that sum would be on average if
+        every element were drawn on its own, d (1 - d) / elements of a block for each comparison.
+    """
 
-    @derived
+    elements: int = 0
+    nonzero: int = 0
+    runs: Counter[int] = field(default_factory=Counter)
+    comparisons: int = 0
+    deviations: float = 0.0
+    independent: float = 0.0
+
+    @property
+    def density(self) -> float | None:
+        """Share of elements that are not zero; None without elements."""
+        return self.nonzero / self.elements if self.elements else None
+
+    @property
     def zero_runs(self) -> int:
-        """Runs in all."""
-        return sum(self.counts)
+        """Runs of zeros in all."""
+        return self.runs.total()
 
-    @derived
+    @property
     def zero_run_mean(self) -> float | None:
-        """Mean length, None without a run."""
-        zeros = sum(length * count for length, count in zip(self.lengths, self.counts, strict=True))
-        return zeros / self.zero_runs if self.zero_runs else None
+        """Mean length of a run, None without one."""
+        return (self.elements - self.nonzero) / self.zero_runs if self.zero_runs else None
 
-    @derived
-    def zero_run_longest(self) -> int:
-        """Longest run, 0 without one."""
-        return self.lengths[-1] if self.lengths else 0
+    @property
+    def clustering(self) -> float | None:
+        """The variance of the density across blocks divided by that of independent zeros: about 1 for zeros at random
+        places, more for clusters.
 
-    @derived
-    def zero_run_p50(self) -> int | None:
-        """The length that half of the runs do not exceed."""
-        return self.percentile(50)
-
-    @derived
-    def zero_run_p90(self) -> int | None:
-        """The length that nine in ten do not exceed."""
-        return self.percentile(90)
-
-    @derived
-    def zero_run_p99(self) -> int | None:
-        """The length that 99 in a hundred do not exceed."""
-        return self.percentile(99)
-
-    def percentile(self, percent: float) -> int | None:
-        """The shortest length that at least so many percent of the runs do not exceed; None without a run.
-
-        Raises
-        ------
-        ValueError
-            If ``percent`` is not from 0 to 100.
+        None where no array has two blocks, or nothing or everything is zero.
         """
-        if not 0 <= percent <= 100:
-            raise ValueError(f"percent must be from 0 to 100, not {percent}")
-        if not self.lengths:
-            return None
-        reached = np.cumsum(self.counts)
-        # Products are compared, because a quotient that is rounded up would skip the correct length.
-        return self.lengths[int(np.argmax(reached * 100 >= percent * self.zero_runs))]
+        return self.deviations / self.independent if self.independent else None
 
-    @derived
+    def zero_run_percentile(self, percent: int) -> int | None:
+        """The shortest length that at least so many percent of the runs do not exceed; None without a run."""
+        if not self.runs:
+            return None
+        lengths = sorted(self.runs)
+        reached = np.cumsum([self.runs[length] for length in lengths])
+        # Products are compared, because a quotient that is rounded up would skip the correct length.
+        return lengths[int(np.argmax(reached * 100 >= percent * self.zero_runs))]
+
     def zero_runs_by_length(self) -> list[dict[str, int]]:
         """The runs in classes of lengths: 1, 2 to 3, 4 to 7 and so on, up to that of the longest.
 
@@ -126,72 +126,27 @@ class ZeroRuns:
             Of each class its shortest and longest length, ``from`` and ``to``, its ``runs``, and the ``zeros`` in them.
         """
         found = [{"from": 1 << power, "to": (2 << power) - 1, "runs": 0, "zeros": 0}
-                 for power in range(self.zero_run_longest.bit_length())]
-        for length, count in zip(self.lengths, self.counts, strict=True):
+                 for power in range(max(self.runs, default=0).bit_length())]
+        for length, count in self.runs.items():
             entry = found[length.bit_length() - 1]
             entry["runs"] += count
             entry["zeros"] += length * count
         return found
 
-    def __add__(self, other: ZeroRuns) -> ZeroRuns:
-        both = dict(zip(self.lengths, self.counts, strict=True))
-        for length, count in zip(other.lengths, other.counts, strict=True):
-            both[length] = both.get(length, 0) + count
-        ordered = sorted(both)
-        return ZeroRuns(tuple(ordered), tuple(both[length] for length in ordered))
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How the density varies across the whole blocks of an array; of several arrays, each around its own mean.
-
-    ``comparisons`` are the blocks less one for each array, ``deviations`` the sum of the squared distances from the
-    mean density of the array's blocks, and ``independent`` what that sum would be on average if every element of the
-    array were drawn on its own: d (1 - d) / elements of a block, for each comparison.
-    """
-
-    comparisons: int = field(default=0, metadata=HIDDEN)
-    deviations: float = field(default=0.0, metadata=HIDDEN)
-    independent: float = field(default=0.0, metadata=HIDDEN)
-
-    @derived
-    def block_density_variance(self) -> float | None:
-        """Variance of the density across blocks; None where no array has two."""
-        return self.deviations / self.comparisons if self.comparisons else None
-
-    @derived
-    def clustering(self) -> float | None:
-        """The variance divided by that of independent zeros: about 1 for zeros at random places, more for clusters.
-
-        None where no array has two blocks, or nothing or everything is zero.
-        """
-        return self.deviations / self.independent if self.independent else None
-
-    def __add__(self, other: Spread) -> Spread:
-        return Spread(self.comparisons + other.comparisons, self.deviations + other.deviations,
-                      self.independent + other.independent)
-
-
-@dataclass(frozen=True)
-class Density:
-    """The number of non-zero elements, the runs of zeros, and the variation of density from block to block."""
-
-    elements: int = 0
-    nonzero: int = 0
-    runs: ZeroRuns = field(default=ZeroRuns(), metadata=INLINED)
-    spread: Spread = field(default=Spread(), metadata=INLINED)
-
-    @derived
-    def density(self) -> float | None:
-        """Share of elements that are not zero; None without elements."""
-        return self.nonzero / self.elements if self.elements else None
+    def as_json(self) -> dict[str, Any]:
+        """All figures."""
+        return {"elements": self.elements, "nonzero": self.nonzero, "zero_runs": self.zero_runs,
+                "zero_run_mean": self.zero_run_mean, "zero_run_longest": max(self.runs, default=0),
+                **{f"zero_run_p{percent}": self.zero_run_percentile(percent) for percent in (50, 90, 99)},
+                "zero_runs_by_length": self.zero_runs_by_length(),
+                "block_density_variance": self.deviations / self.comparisons if self.comparisons else None,
+                "clustering": self.clustering, "density": self.density}
 
     def __add__(self, other: Density) -> Density:
-        return Density(self.elements + other.elements, self.nonzero + other.nonzero, self.runs + other.runs,
-                       self.spread + other.spread)
+        return Density(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
-def measure(array: Any, element_bytes: int | None = None, block_bytes: int = BLOCK_BYTES) -> Density:
+def measure(array: Any, element_bytes: int | None = None, block_bytes: int = _BLOCK_BYTES) -> Density:
     """Measure an array.
 
     Parameters
@@ -201,23 +156,25 @@ def measure(array: Any, element_bytes: int | None = None, block_bytes: int = BLO
     element_bytes
         1, 2 or 4; that of the array's values when None.
     block_bytes
-        Raw bytes of a block; a block that the end cuts is left out of the spread.
+        Raw bytes of a block, whole elements; a block that the end cuts is left out.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no such element size, the array is no whole number of elements, or blocks are none of elements.
+        If there is no such element size, or the array is no whole number of elements.
     """
     values = elements(array, element_bytes)
-    size = values.itemsize
-    if block_bytes < size or block_bytes % size:
-        raise ValueError(f"block_bytes must be a multiple of the {size} bytes of an element, not {block_bytes}")
     there = values != 0
     nonzero = int(np.count_nonzero(there))
     literal, lengths = runs(there)
-    found, counts = np.unique(lengths[~literal], return_counts=True)
-    zeros = ZeroRuns(tuple(found.tolist()), tuple(counts.tolist()))
-    return Density(values.size, nonzero, zeros, _spread(there, block_bytes // size, nonzero))
+    found = zip(*map(np.ndarray.tolist, np.unique(lengths[~literal], return_counts=True)), strict=True)
+    size = block_bytes // values.itemsize
+    blocks = there.size // size
+    if blocks < 2:
+        return Density(values.size, nonzero, Counter(dict(found)))
+    densities, mean = there[:blocks * size].reshape(blocks, size).mean(axis=1), nonzero / there.size
+    return Density(values.size, nonzero, Counter(dict(found)), blocks - 1,
+                   float(((densities - densities.mean()) ** 2).sum()), (blocks - 1) * mean * (1 - mean) / size)
 
 
 def strewn(density: float, shortest: int) -> float:
@@ -234,13 +191,3 @@ def strewn(density: float, shortest: int) -> float:
         1 or more.
     """
     return (1 - density) ** (shortest - 1) * (1 + (shortest - 1) * density)
-
-
-def _spread(there: np.ndarray, block: int, nonzero: int) -> Spread:
-    blocks = there.size // block
-    if blocks < 2:
-        return Spread()
-    densities = there[:blocks * block].reshape(blocks, block).mean(axis=1)
-    mean = nonzero / there.size
-    return Spread(blocks - 1, float(((densities - densities.mean()) ** 2).sum()),
-                  (blocks - 1) * mean * (1 - mean) / block)

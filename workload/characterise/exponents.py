@@ -7,15 +7,15 @@ Every statistic is a sum, as in :mod:`cdma.workload.characterise.density`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from cdma.golden.codec.layout import LINE_BYTES
 from cdma.golden.kernels.exponents_numpy import ZEROS, by_place, found_facts
-from cdma.golden.results import HIDDEN, derived
-from cdma.workload.dumps import is_floating, type_name
+from cdma.workload.dumps import type_name
 
 __all__ = ["CODED", "Exponents", "measure_exponents"]
 
@@ -44,54 +44,56 @@ class Exponents:
         Elements that are -0.0: zeros, but not to zero-value coding.
     bfloat16_values
         Elements of float32 whose lower 16 bits are zero, so that rounding to bfloat16 does not change them.
-    fields
-        How many elements have each value of the exponent field, from 0 on.
-    distances
-        How many elements are in groups whose distances have 0 to 8 bits, see docs/formats.md; empty for types without a
-        coding of exponents.
+    by_value
+        How many elements have each value of the exponent field.
+    by_distance
+        How many elements are in groups whose distances have so many bits, 0 to 8, see docs/formats.md.
     lines, zero_lines, escape_lines
         Lines of the coding, those of zeros, and those with an escape for exponent 0.
     """
 
     bits: int
     element_bits: int
-    elements: int = 0
-    nonzero: int = 0
-    negative_zeros: int = 0
-    bfloat16_values: int = 0
-    fields: tuple[int, ...] = field(default=(), metadata=HIDDEN)
-    distances: tuple[int, ...] = ()
-    lines: int = 0
-    zero_lines: int = 0
-    escape_lines: int = 0
+    elements: int
+    nonzero: int
+    negative_zeros: int
+    bfloat16_values: int
+    by_value: Counter[int]
+    by_distance: Counter[int]
+    lines: int
+    zero_lines: int
+    escape_lines: int
 
-    @derived
+    @property
+    def distances(self) -> list[int]:
+        """How many elements are in groups with distances of 0 to 8 bits; empty for types without such a coding."""
+        return [self.by_distance[bits] for bits in range(_WIDEST + 1)] if self.bits == _FIELDS["float32"][1] else []
+
+    @property
     def entropy(self) -> float | None:
         """Bits that an exponent tells if only the frequencies of the exponents are known; None without elements."""
         if not self.nonzero:
             return None
-        shares = [number / self.nonzero for number in self.fields if number]
+        shares = [self.by_value[value] / self.nonzero for value in sorted(self.by_value)]
         return abs(sum(share * math.log2(share) for share in shares))
 
-    @derived
+    @property
     def distance_bits(self) -> float | None:
         """Mean bits of a distance, over the elements; None for types without a coding of exponents."""
-        known = sum(self.distances)
-        return sum(bits * number for bits, number in enumerate(self.distances)) / known if known else None
+        known = self.by_distance.total()
+        return sum(bits * number for bits, number in self.by_distance.items()) / known if known else None
 
-    @derived
-    def exponents_by_value(self) -> Mapping[int, int]:
-        """Elements by the value of their exponent field, without values that none has."""
-        return {value: number for value, number in enumerate(self.fields) if number}
+    def as_json(self) -> dict[str, Any]:
+        """All figures; elements by the value of their exponent field, without values that none has."""
+        return {name: getattr(self, name) for name in (
+            "bits", "element_bits", "elements", "nonzero", "negative_zeros", "bfloat16_values", "distances", "lines",
+            "zero_lines", "escape_lines", "entropy", "distance_bits")} | {
+            "exponents_by_value": dict(sorted(self.by_value.items()))}
 
     def __add__(self, other: Exponents) -> Exponents:
-        if (self.bits, self.element_bits) != (other.bits, other.element_bits):
-            raise ValueError("exponents of values of different types cannot be added")
-        return Exponents(self.bits, self.element_bits, self.elements + other.elements, self.nonzero + other.nonzero,
-                         self.negative_zeros + other.negative_zeros, self.bfloat16_values + other.bfloat16_values,
-                         _sum(self.fields, other.fields), _sum(self.distances, other.distances),
-                         self.lines + other.lines, self.zero_lines + other.zero_lines,
-                         self.escape_lines + other.escape_lines)
+        """The sum of two arrays of the same type."""
+        return Exponents(self.bits, self.element_bits, *(
+            getattr(self, each.name) + getattr(other, each.name) for each in fields(self)[2:]))
 
 
 def measure_exponents(array: np.ndarray) -> Exponents | None:
@@ -103,32 +105,31 @@ def measure_exponents(array: np.ndarray) -> Exponents | None:
         Of any shape, in C order.
     """
     kind = type_name(array.dtype)
-    if not is_floating(array.dtype) or kind not in _FIELDS:
+    if kind not in _FIELDS:
         return None
     shift, bits = _FIELDS[kind]
     size = array.dtype.itemsize
     words = np.ascontiguousarray(array).reshape(-1).view(f"<u{size}")
-    fields = np.zeros(1 << bits, np.int64)
+    counts = np.zeros(1 << bits, np.int64)
     nonzero = negative = exact = 0
     mask, sign = words.dtype.type((1 << bits) - 1), words.dtype.type(1 << (8 * size - 1))
     for start in range(0, words.size, _CHUNK):
         some = words[start:start + _CHUNK]
         exponents = (some >> words.dtype.type(shift)) & mask
         # Zeros have the field 0 too, and are subtracted below: counting all is faster than choosing.
-        fields += np.bincount(exponents.astype(np.uint16), minlength=fields.size)
+        counts += np.bincount(exponents.astype(np.uint16), minlength=counts.size)
         nonzero += int(np.count_nonzero(some))
         negative += int(np.count_nonzero(some == sign))
         if kind == "float32":
             exact += some.size - int(np.count_nonzero(some.astype(np.uint16)))
-    fields[0] -= words.size - nonzero
-    about = Exponents(bits, 8 * size, words.size, nonzero, negative, exact, tuple(fields.tolist()))
-    return about + _lines(words, bits) if kind in CODED else about
+    counts[0] -= words.size - nonzero
+    return Exponents(bits, 8 * size, words.size, nonzero, negative, exact, _counted(counts),
+                     *_lines(words if kind in CODED else words[:0]))
 
 
-def _lines(words: np.ndarray, bits: int) -> Exponents:
-    """What the facts of lines say, without all other figures."""
-    size = words.itemsize
-    per_line = LINE_BYTES // size
+def _lines(words: np.ndarray) -> tuple[Counter[int], int, int, int]:
+    """Elements by the bits of their distance, lines, lines of zeros, and lines with an escape."""
+    per_line = LINE_BYTES // words.itemsize
     distances = np.zeros(_WIDEST + 1, np.int64)
     lines = zeros = escapes = 0
     for start in range(0, words.size, _LINES_CHUNK):
@@ -142,10 +143,8 @@ def _lines(words: np.ndarray, bits: int) -> Exponents:
         lines += found["headers"].size
         zeros += int(np.count_nonzero(found["headers"] == ZEROS))
         escapes += int(np.count_nonzero(found["escape"]))
-    return Exponents(bits, 8 * size, distances=tuple(distances.tolist()), lines=lines, zero_lines=zeros,
-                     escape_lines=escapes)
+    return _counted(distances), lines, zeros, escapes
 
 
-def _sum(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """Sums of two histograms, of which either may be missing."""
-    return tuple(map(sum, zip(one, other, strict=True))) if one and other else one or other
+def _counted(numbers: np.ndarray) -> Counter[int]:
+    return Counter({place: number for place, number in enumerate(numbers.tolist()) if number})

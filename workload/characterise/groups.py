@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from operator import add
+from typing import Any
 
-from cdma.golden.results import HIDDEN, derived
 from cdma.workload.characterise.arrays import Array, Coded
 
 __all__ = ["Group", "groups"]
@@ -33,52 +33,33 @@ class Group:
 
     name: str
     layer: str
-    arrays: tuple[Array, ...] = field(metadata=HIDDEN)
+    arrays: tuple[Array, ...]
 
     @property
     def first(self) -> Array:
         """The first array, which has the shape, type and step of all."""
         return self.arrays[0]
 
-    @derived
-    def members(self) -> list[str]:
-        """Names of the arrays."""
-        return [array.name for array in self.arrays]
-
-    @derived
-    def shape(self) -> tuple[int, ...]:
-        """Shape of each array."""
-        return self.first.shape
-
-    @derived
-    def dtype(self) -> str:
-        """Type of the values."""
-        return self.first.dtype
-
-    @derived
-    def step(self) -> int | None:
-        """Step of training, None where names have none."""
-        return self.first.step
-
-    @derived
-    def step_unit(self) -> str | None:
-        """Unit of the step."""
-        return self.first.step_unit
-
-    @derived
+    @cached_property
     def stored(self) -> Coded:
         """The sum over the arrays, as they are stored."""
         return reduce(add, (array.stored for array in self.arrays))
 
-    @derived
+    @property
     def density_range(self) -> tuple[float, float] | None:
         """Lowest and highest density of the arrays; None for empty ones."""
         return _range(array.stored.density.density for array in self.arrays)
 
-    @derived
+    @property
     def ratio_range(self) -> tuple[float, float] | None:
         """Lowest and highest ratio of the arrays, each with its best coding; None for empty ones."""
         return _range(array.stored.best_ratio for array in self.arrays)
+
+    def as_json(self) -> dict[str, Any]:
+        """Names, figures of the sum, and ranges over the arrays."""
+        return {"name": self.name, "layer": self.layer, "members": [array.name for array in self.arrays],
+                **{name: getattr(self.first, name) for name in ("shape", "dtype", "step", "step_unit")},
+                **{name: getattr(self, name) for name in ("stored", "density_range", "ratio_range")}}
 
 
 def groups(arrays: Sequence[Array]) -> list[Group]:

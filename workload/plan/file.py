@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 
 from cdma.golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
-from cdma.golden.results import INLINED, from_json, to_json
+from cdma.golden.results import from_json, to_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.config.files import write_file
 from cdma.workload.json_file import read_json
@@ -34,14 +34,22 @@ class Predicted:
     exposed_us: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """The plan for a tensor: its size, its treatment by name and fields, and the prediction."""
 
     raw_bytes: int
     treatment: str
-    how: Treatment = field(metadata=INLINED)
+    coding: str
+    fallback: bool = True
+    leave_raw: bool = False
+    narrow: int = 0
     predicted: Predicted
+
+    @property
+    def how(self) -> Treatment:
+        """The treatment."""
+        return Treatment(self.coding, self.fallback, self.leave_raw, self.narrow)
 
 
 @dataclass(frozen=True)
@@ -113,9 +121,10 @@ def plan_file(plan: Plan, source: str, timing: Timing, clock_mhz: float) -> Plan
         The engine, and its clock.
     """
     tensors = {choice.tensor.name: Entry(
-        choice.tensor.raw_bytes, choice.chosen.how.name, choice.chosen.how, Predicted(
-            choice.chosen.packed_bytes, round(choice.chosen.offload_cycles), round(choice.chosen.prefetch_cycles),
-            choice.exposed * 1e6)) for layer in plan.choices for choice in layer.alone}
+        raw_bytes=choice.tensor.raw_bytes, treatment=choice.chosen.how.name, **asdict(choice.chosen.how),
+        predicted=Predicted(choice.chosen.packed_bytes, round(choice.chosen.offload_cycles),
+                            round(choice.chosen.prefetch_cycles), choice.exposed * 1e6))
+        for layer in plan.choices for choice in layer.alone}
     return PlanFile(source, timing.config, clock_mhz, timing.link * clock_mhz / 1e3, timing.latency, tensors)
 
 

@@ -11,17 +11,15 @@ answer after 350 cycles and pause at random. The lower share and the longer star
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cdma.golden.results import INLINED, from_json
 from cdma.workload.json_file import read_json
 
 __all__ = ["DIRECTIONS", "Measured", "Reach", "Reached", "constant", "from_file", "measured", "presets", "summary"]
@@ -58,12 +56,17 @@ class Measured:
     lanes: int
     beat_bytes: int
     link_beat_bytes: int
-    points: Mapping[str, tuple[tuple[float, float, float], ...]] = field(metadata=INLINED)
+    points: Mapping[str, Sequence[Sequence[float]]]
 
     def __call__(self, direction: str, balance: float) -> Reached:
         """Share and start at a balance: interpolated linearly between points, constant outside them."""
         balances, shares, starts = zip(*self.points[direction], strict=True)
         return Reached(float(np.interp(balance, balances, shares)), float(np.interp(balance, balances, starts)))
+
+    def as_json(self) -> dict[str, Any]:
+        """Dimensions and points, as the shipped table has them."""
+        return {"lanes": self.lanes, "beat_bytes": self.beat_bytes, "link_beat_bytes": self.link_beat_bytes,
+                **self.points}
 
 
 def constant(share: float) -> Reach:
@@ -81,7 +84,9 @@ def constant(share: float) -> Reach:
 
 @cache
 def _table() -> dict[str, Measured]:
-    return from_json(dict[str, Measured], json.loads(_TABLE.read_text(encoding="utf-8"))["presets"])
+    return {name: Measured(row["lanes"], row["beat_bytes"], row["link_beat_bytes"],
+                           {direction: row[direction] for direction in DIRECTIONS})
+            for name, row in read_json(_TABLE)["presets"].items()}
 
 
 def presets() -> tuple[str, ...]:
@@ -149,10 +154,8 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Measured]:
         start = row["cycles"] - row["raw_bytes"] / (row["limit"] * row["share"])
         # A run with random pauses may pause less than the mean, so that its share exceeds 1.
         found[name, direction, balance].append(Reached(min(row["share"], 1.0), max(start, 0.0)))
-    points: dict[str, dict[str, list[tuple[float, float, float]]]] = {
-        name: {way: [] for way in DIRECTIONS} for name in sizes}
+    points: dict[str, dict[str, list[list[float]]]] = {name: {way: [] for way in DIRECTIONS} for name in sizes}
     for (name, direction, balance), several in sorted(found.items()):
-        points[name][direction].append((round(balance, 6), round(min(one.share for one in several), 6),
-                                        round(max(one.start_cycles for one in several), 1)))
-    return {name: Measured(*size, {way: tuple(own) for way, own in points[name].items()})
-            for name, size in sizes.items()}
+        points[name][direction].append([round(balance, 6), round(min(one.share for one in several), 6),
+                                        round(max(one.start_cycles for one in several), 1)])
+    return {name: Measured(*size, points[name]) for name, size in sizes.items()}

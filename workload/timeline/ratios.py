@@ -8,9 +8,8 @@ arrays themselves, where zeros lie together. That holds for run-length coding an
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,21 +18,16 @@ import numpy as np
 from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.smallest import smallest
-from cdma.golden.results import INLINED
 from cdma.workload.characterise.baselines import rle_bytes, zlib_bytes
 from cdma.workload.data import DIGITS, shipped
 from cdma.workload.dumps import entries, load, own_element_bytes
 from cdma.workload.dumps.types import element_type
 from cdma.workload.json_file import read_json
 
-__all__ = ["ALGORITHMS", "TABLE", "Filling", "RoleRatios", "by_role", "measured", "table_text", "together", "uniform"]
+__all__ = ["ALGORITHMS", "TABLE", "Filling", "by_role", "measured", "together", "uniform"]
 
 TABLE = Path(__file__).parents[1] / "networks/ratios.json"
 """Ratios by role and type; tools/measure_ratios.py writes it."""
-_ABOUT = ("Ratios of tensors without a ReLU's zeros, by what made their values and by type, measured on arrays "
-          "of a shipped dump. tools/measure_ratios.py writes this file and says which arrays have which role.")
-_DIGITS = 4
-
 _TRAINED = "p100/"  # arrays of the end of training
 
 ALGORITHMS: dict[str, Callable[[np.ndarray], int]] = {
@@ -51,7 +45,11 @@ class Filling:
     """A tensor's density and its ratio under each algorithm."""
 
     density: float
-    ratios: Mapping[str, float] = field(metadata=INLINED)
+    ratios: Mapping[str, float]
+
+    def as_json(self) -> dict[str, float]:
+        """The density, and the ratios beside it."""
+        return {"density": self.density, **self.ratios}
 
 
 def measured(array: np.ndarray) -> Filling:
@@ -67,26 +65,6 @@ def together(parts: Sequence[tuple[int, Filling]]) -> Filling:
     raw = sum(size for size, _ in parts)
     return Filling(sum(size * filling.density for size, filling in parts) / raw,
                    {name: raw / sum(size / filling.ratios[name] for size, filling in parts) for name in ALGORITHMS})
-
-
-@dataclass(frozen=True)
-class RoleRatios:
-    """The filling of tensors of a role and type, and the arrays of a dump that it was measured on."""
-
-    role: str
-    dtype: str
-    dump: str
-    arrays: tuple[str, ...]
-    raw_bytes: int
-    filling: Filling = field(metadata=INLINED)
-
-
-def table_text(rows: Iterable[RoleRatios]) -> str:
-    """The content of the file of :data:`TABLE`."""
-    content = [{"role": row.role, "dtype": row.dtype, "dump": row.dump, "arrays": list(row.arrays),
-                "raw_bytes": row.raw_bytes, "density": round(row.filling.density, _DIGITS),
-                "ratios": {name: round(ratio, _DIGITS) for name, ratio in row.filling.ratios.items()}} for row in rows]
-    return json.dumps({"about": _ABOUT, "roles": content}, indent=1) + "\n"
 
 
 def by_role(role: str, dtype: str) -> Filling:

@@ -182,7 +182,7 @@ def _parts(grouped: Sequence[Group], raw_bytes: int) -> list[Part]:
         if group.stored.raw_bytes:
             part = _part([(group.name, group.stored)], raw_bytes)
             # What gains nothing gets the same advice, whatever its type.
-            dtype, coding = ("", "") if part.kind == "nothing" else (group.dtype, _type(part))
+            dtype, coding = ("", "") if part.kind == "nothing" else (group.first.dtype, _type(part))
             found.setdefault((part.kind, dtype, coding), []).append((group.name, group.stored))
     arrays = {group.name: len(group.arrays) for group in grouped}
     parts = [_part(own, raw_bytes, sum(arrays[name] for name, _ in own)) for own in found.values()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from cdma.report.plots.drawing import GREY, figure, svg_file
 from cdma.workload.timeline.schedule import Timeline
@@ -15,17 +14,6 @@ _ROW = 66
 _BAR, _GAP = 0.34, 0.04  # of the height of a row
 _COLOURS = {"forward": "#2f6db5", "backward": "#7a4fa3", "waits": "#f2d3d3", "offload": "#b36a10",
             "prefetch": "#2f7d45"}
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A bar: its kind, its time, its tip, and a name that is shown in the bar if it fits."""
-
-    kind: str
-    start: float
-    seconds: float
-    tip: str
-    name: str = ""
 
 
 def gantt(rows: Mapping[str, Timeline], title: str) -> str:
@@ -63,16 +51,15 @@ def gantt(rows: Mapping[str, Timeline], title: str) -> str:
     tips: dict[str, str] = {}
     for number, line in enumerate(rows.values()):
         axes.barh(number + 0.38, line.seconds * 1e3, 2 * _BAR + _GAP, color="none", edgecolor="#999999")
-        for piece in _pieces(line):
-            y = number + 0.38 + (_GAP + _BAR) / 2 * (1 if piece.kind in ("offload", "prefetch") else -1)
-            (bar,) = axes.barh(y, piece.seconds * 1e3, _BAR, left=piece.start * 1e3, color=_COLOURS[piece.kind],
-                               edgecolor="white", linewidth=0.5)
-            name = f"bar{len(tips)}"
-            bar.set_gid(name)
-            tips[name] = piece.tip
-            if piece.name:
-                text = axes.text((piece.start + piece.seconds / 2) * 1e3, y, piece.name, size=10, color="white",
-                                 ha="center", va="center")
+        for kind, start, seconds, tip, name in _pieces(line):
+            y = number + 0.38 + (_GAP + _BAR) / 2 * (1 if kind in ("offload", "prefetch") else -1)
+            (bar,) = axes.barh(y, seconds * 1e3, _BAR, left=start * 1e3, color=_COLOURS[kind], edgecolor="white",
+                               linewidth=0.5)
+            bar.set_gid(f"bar{len(tips)}")
+            tips[f"bar{len(tips)}"] = tip
+            if name:
+                text = axes.text((start + seconds / 2) * 1e3, y, name, size=10, color="white", ha="center",
+                                 va="center")
                 # A name that is wider than its bar is left out; the tip has it.
                 if text.get_window_extent().width > bar.get_window_extent().width - 4:
                     text.remove()
@@ -88,19 +75,19 @@ def _legend(drawn, height: float) -> None:
                  borderaxespad=0, labelcolor=GREY)
 
 
-def _pieces(line: Timeline) -> Iterator[_Piece]:
-    """The bars of a timeline, without those that take no time."""
+def _pieces(line: Timeline) -> Iterator[tuple[str, float, float, str, str]]:
+    """The bars of a timeline, without those that take no time: kind, start, seconds, tip, and a name to show inside."""
     for slot in line.slots:
         waits = slot.end - slot.start - slot.compute
         begin = slot.start if slot.wait is None else slot.start + slot.wait
         if slot.compute > 0:
-            yield _Piece(slot.direction, begin, slot.compute, f"{slot.step}, {slot.direction}: "
-                         f"{slot.compute * 1e3:.3f} ms, stall {slot.stall * 1e3:.3f} ms", slot.step)
+            tip = f"{slot.step}, {slot.direction}: {slot.compute * 1e3:.3f} ms, stall {slot.stall * 1e3:.3f} ms"
+            yield slot.direction, begin, slot.compute, tip, slot.step
         if waits > 1e-9 * slot.end:
-            yield _Piece("waits", slot.start if slot.wait else slot.start + slot.compute, waits,
-                         f"{slot.step} waits {waits * 1e3:.3f} ms")
+            yield ("waits", slot.start if slot.wait else slot.start + slot.compute, waits,
+                   f"{slot.step} waits {waits * 1e3:.3f} ms", "")
     for move in line.moves:
         if move.end > move.start:
-            named = ", ".join(move.tensors)
-            yield _Piece(move.direction, move.start, move.end - move.start, f"{move.direction} of {named}: "
-                         f"{move.bytes / 1e6:,.1f} MB in {(move.end - move.start) * 1e3:.3f} ms", named)
+            named, seconds = ", ".join(move.tensors), move.end - move.start
+            tip = f"{move.direction} of {named}: {move.bytes / 1e6:,.1f} MB in {seconds * 1e3:.3f} ms"
+            yield move.direction, move.start, seconds, tip, named

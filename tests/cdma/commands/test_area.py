@@ -1,12 +1,13 @@
 """area: rows, JSON, targets, and every way to get it wrong."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cdma.commands.area import area_text
-from cdma.measure import synthesis
 from cdma.synth.area.fpga import BLOCK
+from cdma.synth.units import hierarchy
 from tests.extended import usually
 from tests.synth.area.test_fpga import MEMORIES
 from tests.synth.conftest import needs_opensta
@@ -41,8 +42,8 @@ def test_fpga_targets_count_luts(cdma) -> None:
 
 def test_an_engine_on_an_fpga_says_what_its_buffers_became(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     # In the engine's place, a design with one buffer of each kind: one in block RAM, one in LUTs, one in flip-flops.
-    monkeypatch.setattr(synthesis, "_verilog",
-                        lambda config, progress: MEMORIES.replace("memories", config.name))
+    monkeypatch.setattr(hierarchy, "emit", lambda config: SimpleNamespace(
+        text=MEMORIES.replace("memories", config.name), ports=()))
     (report,) = cdma("area", "tiny", "--target", "ecp5", "--json").json
     assert (report["name"], report["lanes"], report["target"]) == ("cdma_tiny_engine", 1, "ecp5")
     # The table of constants is another, and no buffer.

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cdma.commands.timing import cells_text
-from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
-from cdma.measure import synthesis
 from cdma.report.plots.sweep import sweep_plot
-from cdma.synth.pnr import engines as pnr_engines
-from cdma.synth.pnr import place as pnr_place
-from cdma.synth.timing import engines as timing_engines
+from cdma.synth.pnr import place as places
+from cdma.synth.pnr.place import DEVICES
+from cdma.synth.timing import clocks
 from cdma.synth.timing import sweep as timing_sweep
-from cdma.synth.timing.cores import TimingReport
-from cdma.synth.timing.engines import EngineTiming
+from cdma.synth.units import division as divisions
 from cdma.synth.units.hierarchy import Design
-from cdma.verif.engine.build import engine_text
 from tests.extended import usually
+from tests.synth.conftest import kept_engines as kept_engines
 from tests.synth.conftest import needs_opensta
 
 _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16", "--recipe", "small"]
-
-
-@pytest.fixture
-def kept_engines(monkeypatch: pytest.MonkeyPatch, build_dir: Path) -> None:
-    """Commands take the Verilog of an engine that other tests generated too: it takes ten seconds."""
-    monkeypatch.setattr(synthesis, "emit", lambda config: SimpleNamespace(text=engine_text(config, build_dir)))
 
 
 @needs_opensta
@@ -40,7 +31,7 @@ def test_a_core_in_cells(cdma) -> None:
     (report,) = cdma("timing", *_SMALL, "--liberty", _LIBRARY, "--json").json
     path = next(path for path in report["paths"] if path["kind"] == "register to register")
     assert path["ps"] == pytest.approx(sum(stage["ps"] for stage in path["stages"]), abs=0.2)
-    text = cells_text([from_json(TimingReport, report)])
+    text = cells_text([report])
     assert text.startswith("tiny (recipe small), timed with OpenSTA")
     line = next(line for line in text.splitlines() if line.startswith(report["name"]))
     gates = str(len(path["stages"]) - 2)
@@ -50,21 +41,19 @@ def test_a_core_in_cells(cdma) -> None:
 
 @needs_opensta
 def test_an_engine_in_cells(cdma, kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = timing_engines.division
+    whole = divisions.division
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
         parts, cut = whole(design, lanes)
         return [(unit, root) for unit, root in parts if root in ("offload.lane0.rows", "offload.walker0")], cut
 
-    monkeypatch.setattr(timing_engines, "division", division)
+    monkeypatch.setattr(divisions, "division", division)
+    monkeypatch.setattr(clocks, "engine_timing", partial(clocks.engine_timing, whole=False))
     call = ["timing", "tiny", "--liberty", _LIBRARY, "--memory-setup", "75"]
-    made = timing_engines.engine_timing
-    monkeypatch.setattr(synthesis, "engine_timing", lambda *given, **named: made(
-        *given, **named | {"whole": False}))
     (report,) = cdma(*call, "--json").json
     assert (report["lanes"], report["macros"]["setup_ps"], report["macros"]["output_ps"]) == (1, 75.0, 310.0)
     assert [part["unit"] for part in report["units"]] == ["buffers, offload", "lane control"]
-    out = cells_text([from_json(EngineTiming, report)])
+    out = cells_text([report])
     assert "75 ps of set-up, and 310 ps from the clock" in out
     for part in report["units"]:
         worst = next(path for path in part["paths"] if path["kind"] == "register to register")
@@ -72,63 +61,57 @@ def test_an_engine_in_cells(cdma, kept_engines: None, monkeypatch: pytest.Monkey
         assert f"{part['part']}.{worst['start']}" in line and f"{worst['mhz']:.0f}" in line
 
 
-def _report(name: str, mhz: float) -> pnr_place.PnrReport:
-    stages = (pnr_place.PnrStage("clk-to-q", 0.5, "a"), pnr_place.PnrStage("routing", 6.5, "a"))
-    path = pnr_place.PnrPath(7.0, "core.first", "core.last", 5, 6.5, stages)
-    runs = tuple(pnr_place.Run(seed, mhz - seed, path) for seed in (1, 2, 3))
-    return pnr_place.PnrReport(
-        name, "LFE5U-45F", 6, "Yosys", "nextpnr-0.9", pnr_place.Resources(1200, 1100, 3, 0),
-        pnr_place.Resources(43848, 43848, 108, 72), runs)
+def _report(name: str, **more: Any) -> dict[str, Any]:
+    path = {"ns": 7.0, "start": "core.first", "end": "core.last", "levels": 5, "routing_ns": 6.5, "stages": []}
+    return {"name": name, "device": "LFE5U-45F", "speed": 6, "yosys": "Yosys", "nextpnr": "nextpnr-0.9",
+            "used": {"luts": 1200, "flip_flops": 1100, "block_ram": 3, "dsp": 0}, "available": DEVICES["LFE5U-45F"],
+            "runs": [{"seed": seed, "mhz": 151.0 - seed} for seed in (1, 2, 3)],
+            "best": {"seed": 1, "mhz": 150.0, "path": path}, "median_mhz": 149.0, **more}
+
+
+_LINE = ["150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5", "core.first", "core.last"]
 
 
 def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> pnr_place.PnrReport:
-        given.update(named, ports=len(ports), module=f"module {name}(" in text)
-        return _report(name, 151.0)
+    def place(config: Any, **named: Any) -> dict[str, Any]:
+        given.update(named)
+        return _report(config.name)
 
-    monkeypatch.setattr(synthesis, "place_and_route", place_and_route)
+    monkeypatch.setattr(places, "place", place)
     outcome = cdma("timing", "paper_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
                    "--seeds", 3)
     assert (outcome.code, outcome.err) == (0, "")
-    assert (given["device"], given["speed"], given["seeds"], given["module"]) == ("LFE5U-45F", 6, 3, True)
-    assert given["ports"] > 8
+    assert (given["device"], given["speed"], given["seeds"]) == ("LFE5U-45F", 6, 3)
     assert "LFE5U-45F, speed grade 6, placed and routed by nextpnr-0.9, best and median of 3 seeds" in outcome.out
-    line = next(line for line in outcome.out.splitlines() if line.startswith("cdma_paper_compressor"))
-    assert line.split() == ["cdma_paper_compressor", "150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5",
-                            "core.first", "core.last"]
+    assert outcome.out.splitlines()[-1].split() == ["cdma_paper_compressor", *_LINE]
 
 
-def test_place_and_route_of_units(cdma, kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    def place_units(config: EngineConfig, text: str, **named: Any) -> pnr_engines.PlacedUnits:
-        given.update(named, lanes=config.lanes, module=f"module {config.name}(" in text)
-        report = _report("cdma_tiny_engine.control", 151.0)
-        units = (pnr_engines.PlacedUnit("lane control", 2, pnr_place.Resources(2400, 2200, 6, 0), report),
-                 pnr_engines.PlacedUnit("control", 1, report.used, replace(report, runs=())))
-        return pnr_engines.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
-                                           report.available, units)
+    def place_units(config: EngineConfig, **named: Any) -> dict[str, Any]:
+        given.update(named)
+        return _report(config.name, units=[
+            _report("lane control", instances=1), _report("control", instances=1, runs=[], best=None, median_mhz=None),
+        ], total=_report("")["used"])
 
-    monkeypatch.setattr(synthesis, "place_units", place_units)
+    monkeypatch.setattr(places, "place_units", place_units)
     call = ["timing", "tiny", "--target", "ecp5", "--units", "--seeds", 3]
     outcome = cdma(*call)
     assert (outcome.code, outcome.err) == (0, "")
-    assert (given["device"], given["speed"], given["seeds"], given["lanes"], given["module"]) == (
-        "LFE5U-85F", 8, 3, 1, True)
+    assert (given["device"], given["speed"], given["seeds"]) == ("LFE5U-85F", 8, 3)
     assert "cdma_tiny_engine, each unit by itself on LFE5U-45F, speed grade 6" in outcome.out
     rows = {line.partition("  ")[0]: line.split() for line in outcome.out.splitlines()}
-    assert rows["lane control"][2:] == ["150.0", "149.0", "2,400", "2,200", "6", "0", "7.00", "6.50", "5", "core.first",
-                                        "core.last"]
+    assert rows["lane control"][2:] == _LINE
     assert rows["control"][1:] == ["too", "large", "1,200", "1,100", "3", "0"]
-    assert rows["total"][1:] == ["3,600", "3,300", "9", "0"]
-    found = cdma(*call, "--json").json
-    assert (found["total"]["luts"], found["units"][0]["best"]["mhz"]) == (3600, 150.0)
+    assert rows["total"][1:] == ["1,200", "1,100", "3", "0"]
+    assert cdma(*call, "--json").json["units"][0]["best"]["mhz"] == 150.0
 
 
-def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> timing_sweep.SweepPoint:
-    return timing_sweep.SweepPoint(design, lanes, beat, pipeline, kge, mhz, "first", "last")
+def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> dict[str, Any]:
+    return timing_sweep.point(design, lanes, beat, pipeline, kge, mhz, "first", "last")
 
 
 _CORES = [_point("compressor", 1, 16, "small", 10.0, 1000.0), _point("compressor", 1, 16, "fast", 12.0, 900.0),
@@ -138,15 +121,15 @@ _ENGINES = [_point("engine", 1, 32, "small", 100.0, 500.0), _point("engine", 2, 
 
 def test_the_front_has_what_no_other_beats() -> None:
     # 16, 14.4, 32 and 35.2 GB/s: the second has less for more, the third less for as much.
-    assert [point.gb_per_s for point in _CORES] == pytest.approx([16.0, 14.4, 32.0, 35.2])
+    assert [point["gb_per_s"] for point in _CORES] == pytest.approx([16.0, 14.4, 32.0, 35.2])
     assert timing_sweep.front(_CORES) == [_CORES[0], _CORES[3]]
     assert timing_sweep.front(_ENGINES) == _ENGINES
 
 
 @needs_opensta
 def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(timing_sweep, "sweep_cores", lambda **given: _CORES)
-    monkeypatch.setattr(timing_sweep, "sweep_engines", lambda **given: _ENGINES)
+    monkeypatch.setattr(timing_sweep, "sweep_cores", lambda **given: deepcopy(_CORES))
+    monkeypatch.setattr(timing_sweep, "sweep_engines", lambda **given: deepcopy(_ENGINES))
     call = ["timing", "--sweep", "--liberty", _LIBRARY]
     sweep = cdma(*call, "--json").json
     assert [point["front"] for point in sweep["points"]] == [True, False, False, True, True, True]
@@ -162,10 +145,10 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
 @needs_opensta
 def test_cores_are_swept_one_by_one() -> None:
     (point,) = timing_sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
-                                               pipelines=["fast"])
-    assert (point.design, point.lanes, point.beat_bytes, point.pipeline) == ("compressor", 1, 16, "fast")
-    assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000, abs=0.005)
-    assert point.kge > 5 and point.start.startswith("core.")
+                                        pipelines=["fast"])
+    assert (point["design"], point["lanes"], point["beat_bytes"], point["pipeline"]) == ("compressor", 1, 16, "fast")
+    assert point["gb_per_s"] == pytest.approx(16 * point["mhz"] / 1000, abs=0.005)
+    assert point["kge"] > 5 and point["start"].startswith("core.")
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
@@ -173,11 +156,11 @@ def test_cores_are_swept_one_by_one() -> None:
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
     (["compressor", "--liberty", _LIBRARY, "--tool", "tables"], "unrecognized arguments: --tool tables"),
     (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
-    (["--engine", "tiny", "--liberty", _LIBRARY], "--engine has gone: name the engine, as in 'cdma timing tiny'"),
+    (["compressor", "--engine", "tiny", "--liberty", _LIBRARY], "not both"),
     (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
     (["--sweep", "--target", "ecp5"], "--sweep measures configurations of its own"),
-    (["compressor", "--units", "--target", "ecp5"], "--units places the units of one engine: name one"),
-    (["tiny", "--units", "--liberty", _LIBRARY], "in cells engines are timed unit by unit anyway"),
+    (["--units", "--target", "ecp5"], "--units places the units of an engine: give it --engine PRESET and --target"),
+    (["--units", "--engine", "tiny", "--liberty", _LIBRARY], "in cells engines are timed unit by unit anyway"),
     (["--plot", "x.svg", "--liberty", _LIBRARY], "--plot is for --sweep"),
     (["--target", "ecp5", "--seeds", "0"], "must be 1 or more, not 0"),
     (["--liberty", _LIBRARY, "--memory-setup", "soon"], "must be a time in ps from 0 to a million, not 'soon'"),
@@ -188,7 +171,7 @@ def test_mistakes(fails, arguments: list[Any], words: str) -> None:
     assert words in fails("timing", *arguments)
 
 
-@pytest.mark.parametrize("what", usually(["compressor"], of=[["compressor"], ["tiny"], ["--sweep"]]))
+@pytest.mark.parametrize("what", usually(["compressor"], of=[["compressor"], ["--engine", "tiny"], ["--sweep"]]))
 def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]) -> None:
     monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: False)
     words = fails("timing", *what, "--liberty", _LIBRARY)

@@ -18,7 +18,7 @@ from cdma.hdl.config.core import CoreConfig
 from cdma.hdl.generate.verilog import Verilog, emit
 from cdma.measure import verification
 from cdma.verif.core import streaming
-from cdma.verif.formal.proof import ProofReport, ProofResult
+from cdma.verif.formal.proof import ProofResult
 from cdma.verif.regression.outcomes import Outcome, State
 from cdma.verif.regression.run import Task
 
@@ -102,7 +102,7 @@ def test_a_proof_that_fails_has_its_claim_and_waves(tmp_path: Path, monkeypatch:
     trace.write_text("$enddefinitions $end\n")
     wrong = ProofResult("some_stream", "hdl/unit.py", "Some claim.", "all runs of 9 cycles", "failed", 2.0, step=4,
                         violated=("kept (file.py:3)",), trace=str(trace))
-    monkeypatch.setattr(verification, "prove", lambda **_: ProofReport((wrong,)))
+    monkeypatch.setattr(verification, "prove", lambda **_: [wrong])
     report = tmp_path / "report"
     code, out, _ = _call(capsys, *_CORE, "--step", "proofs", "--report", str(report), "--build-dir",
                          str(tmp_path / "sim"))

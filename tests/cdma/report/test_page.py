@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import pytest
 
 from cdma.report.page import Page, Section, part_markdown
-from cdma.report.parts import Bars, Fenced, Image, Lines, Plot, Table, prose
+from cdma.report.parts import Fenced, Image, Table, bars, lines, prose
 
 PAGE = Page("Figures & more", [
     Section("", [("**First.** Of `all`.", "Second.")]),
     Section("One", [
         *prose("A [link](other.md) and {number:.1f},\nthen more.\n\n- an item\n  of two lines\n- another", number=2.26),
         Table(["name", "value", "note"], [["a <b>", "1", "x"], ["c", "22", "y"]], left=(0, 2), title="Values"),
-        Bars("Bars", ["one", "two"], {f"group {number}": [1.0, None] for number in range(8)}, {"group 1": 2.0}, "mark"),
-        Lines("Lines", ["0 %", "100 %"], {"layer": [0.5, 0.25]})])])
+        bars("Bars", ["one", "two"], {f"group {number}": [1.0, None] for number in range(8)}, {"group 1": 2.0}, "mark"),
+        lines("Lines", ["0 %", "100 %"], {"layer": [0.5, 0.25]})])])
 
 
 def test_prose() -> None:
@@ -91,7 +88,7 @@ def test_html() -> None:
 
 def test_bars_beyond_the_scale_are_explained() -> None:
     groups = {str(number): [2.0] for number in range(8)} | {"z": [99.0]}
-    html = Page("Ratios", [Section("", [Bars("", ["ratio"], groups)])]).html()
+    html = Page("Ratios", [Section("", [bars("", ["ratio"], groups)])]).html()
     assert html.count('class="cut"') == 1 and "<b>99.00</b>" in html
     assert "<b>»</b> beyond the scale" in html
 
@@ -119,12 +116,3 @@ def test_fenced_blocks_and_images() -> None:
 
 def test_cells_with_bars_are_one_cell() -> None:
     assert part_markdown(Table(["a|b"], [["`x|y`"]])) == "| a\\|b |\n| --- |\n| `x\\|y` |"
-
-
-def test_a_plot_must_be_drawn() -> None:
-    class Undrawn(Plot):
-        pass
-
-    kind: Any = Undrawn
-    with pytest.raises(TypeError, match="drawn"):
-        kind()

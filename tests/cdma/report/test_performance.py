@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,27 @@ from cdma.measure import bench
 from cdma.measure.bench import Setup, measured
 from cdma.measure.compare import read_figures
 from cdma.report.performance import performance_page
-from cdma.synth.pnr.engines import PlacedUnit, PlacedUnits
-from cdma.synth.pnr.place import PnrPath, PnrReport, PnrStage, Resources, Run
-from cdma.synth.timing.cores import REGISTERS, Stage, TimingPath
-from cdma.synth.timing.engines import EngineTiming, PartTiming
+from cdma.synth.pnr.place import DEVICES
 from cdma.synth.timing.macros import DEFAULT
 from tests.docs.pages import ROOT
 
-_PATH = TimingPath(REGISTERS, 800.0, 1250.0, "count[3]", "full", tuple(
-    Stage(cell, "", 200.0) for cell in ("DFF", "NAND2", "INV", "DFF")))
-_ENGINE = EngineTiming("cdma_some_engine", 2, "cells", "fast", "a timer", "Yosys", DEFAULT, (
-    PartTiming("CRC", "offload.crc", 1, 10.0, 1.0, 0, (replace(_PATH, kind="input to output"),)),
-    PartTiming("lane control", "offload.walker0", 2, 10.0, 1.0, 0, (_PATH,)),
-    PartTiming("glue", "", 1, 10.0, 1.0, 0, (replace(_PATH, mhz=400.0, ps=2500.0),))))
-_ROUTED = PnrPath(8.0, "a", "b", 9, 6.0, (PnrStage("routing", 6.0, "a"),))
-_PLACED = PnrReport("cdma_some_core", "LFE5U-85F", 8, "Yosys", "nextpnr-1", Resources(7000, 2000, 2, 0),
-                    Resources(83640, 83640, 208, 156), (Run(1, 120.0, _ROUTED), Run(2, 125.0, _ROUTED)))
+_PATH = {"kind": "register to register", "ps": 800.0, "mhz": 1250.0, "start": "count[3]", "end": "full",
+         "stages": [{"cell": cell, "net": "", "ps": 200.0} for cell in ("DFF", "NAND2", "INV", "DFF")]}
+_PARTS = [{"unit": unit, "part": part, "instances": number, "um2": 10.0, "kge": 1.0, "memory_bits": 0, "paths": [path]}
+          for unit, part, number, path in (
+              ("CRC", "offload.crc", 1, _PATH | {"kind": "input to output"}),
+              ("lane control", "offload.walker0", 2, _PATH), ("glue", "", 1, _PATH | {"mhz": 400.0, "ps": 2500.0}))]
+_ENGINE = {"name": "cdma_some_engine", "lanes": 2, "library": "cells", "recipe": "fast", "tool": "a timer",
+           "yosys": "Yosys", "macros": asdict(DEFAULT), "parts": _PARTS, "units": _PARTS[1:], "mhz": 400.0}
+
+
+def _placed(**more: Any) -> dict[str, Any]:
+    path = {"ns": 8.0, "start": "a", "end": "b", "levels": 9, "routing_ns": 6.0, "stages": []}
+    return {"name": "cdma_some_core", "device": "LFE5U-85F", "nextpnr": "nextpnr-1", "available": DEVICES["LFE5U-85F"],
+            "used": {"luts": 7000, "flip_flops": 2000, "block_ram": 2, "dsp": 0},
+            "best": {"seed": 2, "mhz": 125.0, "path": path}, "median_mhz": 120.0, **more}
+
+
 _SETUP = Setup(Path("build"), "cells.lib")
 _PROGRESS: Any = None
 
@@ -51,7 +56,7 @@ def test_the_page_has_every_section_and_can_be_read() -> None:
 
 
 def test_units_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "timed_engine", lambda *given: _ENGINE)
+    monkeypatch.setattr(bench, "engine_timing", lambda *given, **named: _ENGINE)
     figures = measured("timing_units", _SETUP, _PROGRESS)
     assert [row["preset"] for row in figures["timing_units"]] == ["engine", "paper"]
     row = figures["timing_units"][0]
@@ -66,15 +71,13 @@ def test_units_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def placed(config: Any, device: str, speed: int, *more: Any) -> PnrReport:
+    def place(config: Any, speed: int, **more: Any) -> dict[str, Any]:
         too_large = config.name == "cdma_tiny_engine" and speed == 6
-        return replace(_PLACED, name=config.name, speed=speed, **{"runs": ()} if too_large else {})
+        return _placed(speed=speed, **{"best": None} if too_large else {})
 
-    monkeypatch.setattr(bench, "placed", placed)
-    units = (PlacedUnit("control", 1, _PLACED.used, _PLACED),
-             PlacedUnit("glue", 1, _PLACED.used, replace(_PLACED, runs=())))
-    monkeypatch.setattr(bench, "placed_units", lambda config, device, speed, *more: PlacedUnits(
-        config.name, device, speed, "Yosys", "nextpnr-1", _PLACED.available, units))
+    monkeypatch.setattr(bench, "place", place)
+    monkeypatch.setattr(bench, "place_units", lambda config, **more: _placed(
+        name=config.name, units=[_placed(name="control"), _placed(name="glue", best=None)]))
     figures = measured("pnr", _SETUP, _PROGRESS) | measured("pnr_units", _SETUP, _PROGRESS)
     speeds = [row["speed"] for row in figures["pnr"]]
     assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny"}
@@ -113,7 +116,7 @@ def test_completions_in_rings() -> None:
 
 
 def test_what_options_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdma.measure.options.timed_engine", lambda *given, **named: _ENGINE)
+    monkeypatch.setattr("cdma.measure.options.engine_timing", lambda *given, **named: _ENGINE)
     rows = measured("engine_options", _SETUP, _PROGRESS)["engine_options"]
     # Logic of all instances; the clock and the path of the slowest unit.
     assert {key: rows[1][key] for key in ("kge", "memory_bits", "mhz", "start")} == {

@@ -7,10 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cdma.golden.results import to_json
 from cdma.report.plots import drawing
 from cdma.report.plots.sweep import sweep_plot
-from cdma.synth.timing.sweep import SweepPoint
+from cdma.synth.timing.sweep import point
 
 
 def test_labels_of_points_that_are_close_lie_apart() -> None:
@@ -47,9 +46,8 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
 
 
 def test_a_sweep_has_a_panel_for_each_design_and_a_name_for_each_point() -> None:
-    points = to_json([SweepPoint(design, 1, beat, pipeline, 10.0 * beat / 16, 500.0, "first", "last", True)
-                      for design in ("compressor", "decompressor") for pipeline in ("small", "fast")
-                      for beat in (16, 32)])
+    points = [point(design, 1, beat, pipeline, 10.0 * beat / 16, 500.0, "first", "last") | {"front": True}
+              for design in ("compressor", "decompressor") for pipeline in ("small", "fast") for beat in (16, 32)]
     text = sweep_plot(points)
     assert text == sweep_plot(points)
     said = [word.text for word in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")]

@@ -26,7 +26,7 @@ from cdma.hdl.generate.split.modules import split_modules
 from cdma.hdl.generate.verilog import Verilog, emit
 from cdma.synth.tools.yosys import find
 from tests.hdl.generate.designs import TWO_CLOCKS, described
-from tests.hdl.generate.handover.tcl import commands, elements
+from tests.hdl.generate.handover.test_vivado import lines
 from tests.hdl.generate.unassigned import unassigned
 from tests.lint import lint
 
@@ -154,7 +154,7 @@ def test_only_the_crossing_has_the_other_clock(engine: Verilog) -> None:
     assert with_link and all(name.startswith("two_clocks.crossing") for name in with_link)
     assert set(re.findall(r"always @\((\w+ \S+?)\)", engine.text)) == {"posedge clk", "posedge link_clk"}
     assert [port.name for port in engine.ports[:4]] == ["aclk", "aresetn", "link_aclk", "link_aresetn"]
-    assert unassigned(engine.text) == []
+    assert [*unassigned(Fragment.get(Engine(TWO_CLOCKS), None))] == []
 
 
 def _registers(text: str, top: str) -> Mapping[str, set[str]]:
@@ -176,16 +176,13 @@ def test_constraints_name_what_is_in_the_verilog(way: str) -> None:
     registers = _registers(verilog_text(top, "top") if way == "single" else "\n".join(
         split_modules(Fragment.get(top, None), "top", port_values(top)).values()), "top")
     found: set[tuple[str, ...]] = set()
-    for words in commands(files(described(TWO_CLOCKS), sources())["two_clocks_crossings.xdc"]):
-        assert words[0].text in ("set_max_delay", "set_false_path")
+    for line in lines(files(described(TWO_CLOCKS), sources())["two_clocks_crossings.xdc"]):
+        assert line.startswith(("set_max_delay -datapath_only 5.000 -from ", "set_false_path -to "))
         cells = []
-        for word in words:
-            for inner in word.inside:
-                # Of two patterns, the second is for block RAM: see the next test.
-                path, slash, cell = elements(inner[-1].text)[0].rpartition("/")
-                name = cell.removesuffix("*").removesuffix("_reg")
-                assert name in registers[path + slash], f"{path} has no register {name}"
-                cells.append(f"{path}/{name}".replace("/", "."))
+        # Of two patterns, the second is for block RAM: see the next test.
+        for path, name in re.findall(r"\[get_cells (?:-quiet {)?([\w/]+/)(\w+)_reg\*", line):
+            assert name in registers[path], f"{path} has no register {name}"
+            cells.append(f"{path}{name}".replace("/", "."))
         found.add(tuple(cells))
     levels = {(f"crossing.resets.{level}.stage0",) for level in ("asked", "opened", "was_lost", "in_reset")}
     codes = {(f"crossing.{channel}.{sender}.gray", f"crossing.{channel}.{receiver}.stage0")
@@ -216,8 +213,8 @@ def test_every_memory_between_clocks_is_constrained(safe_writes: bool, burst_bea
     """With limits from its rows to the register that takes them: in `out`, or behind its read port."""
     config = TWO_CLOCKS.replace(safe_writes=safe_writes, burst_beats=burst_beats, write_back=other, page_lists=other,
                                 attribute_registers=other, link_read_ids=4 if other else 1)
-    limits = {tuple(tuple(elements(inner[-1].text)) for word in words for inner in word.inside)
-              for words in commands(files(described(config), sources())["two_clocks_crossings.xdc"])}
+    limits = [re.findall(r"\[get_cells (?:-quiet )?{?([^\]}]+)", line)
+              for line in lines(files(described(config), sources())["two_clocks_crossings.xdc"])]
     parts = dict(_parts(Fragment.get(Engine(config), None)))
     between = {}
     for path, part in parts.items():
@@ -226,7 +223,7 @@ def test_every_memory_between_clocks_is_constrained(safe_writes: bool, burst_bea
             reads, = part._read_ports
             between[place] = reads._domain
             taker = f"{place}/out/row_reg*" if reads._domain == "comb" else f"{place}/*_reg*"
-            assert [to for here, *to in limits if here == (f"{place}/{name}_reg*",) and taker in to[0]], place
+            assert [to for here, *to in limits if here == f"{place}/{name}_reg*" and taker in to[0].split()], place
             assert (f"{place}/out" in parts) == (reads._domain == "comb")
     deep = safe_writes and burst_beats > 16
     assert between == {f"crossing/{each}": "link" if deep and each == "w" else "comb" for each in _CHANNELS}
@@ -234,15 +231,13 @@ def test_every_memory_between_clocks_is_constrained(safe_writes: bool, burst_bea
 
 def test_constraints_of_the_clocks() -> None:
     written = files(described(TWO_CLOCKS), sources())
-    clocks = [[word.text for word in words] for words in commands(written["two_clocks.xdc"])
-              if words[0].text == "create_clock"]
-    assert clocks == [["create_clock", "-name", name, "-period", "5.000", f"[get_ports {name}]"] for name in _CLOCKS]
+    clocks = [line for line in lines(written["two_clocks.xdc"]) if line.startswith("create_clock")]
+    assert clocks == [f"create_clock -name {name} -period 5.000 [get_ports {name}]" for name in _CLOCKS]
     assert "$" not in written["two_clocks.xdc"] + written["two_clocks_crossings.xdc"]
-    sdc = [[word.text for word in words] for words in commands(written["two_clocks.sdc"])]
-    between = {(words[words.index("-from") + 1], words[words.index("-to") + 1], words[0]) for words in sdc
-               if words[0] in ("set_max_delay", "set_false_path")}
-    assert between == {(f"[get_clocks {one}]", f"[get_clocks {other}]", command) for one in _CLOCKS
-                       for other in _CLOCKS if one != other for command in ("set_max_delay", "set_false_path")}
+    limits = ("set_max_delay -ignore_clock_latency $crossing", "set_false_path -hold")
+    between = {line for line in lines(written["two_clocks.sdc"]) if line.startswith(("set_max", "set_false"))}
+    assert between == {f"{limit} -from [get_clocks {one}] -to [get_clocks {other}]"
+                       for one, other in (_CLOCKS, _CLOCKS[::-1]) for limit in limits}
 
 
 def test_the_buses_have_their_clocks() -> None:

@@ -12,12 +12,14 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Fragment, Module, Signal
+from amaranth.lib import data
 
 from cdma.hdl.config.block_core import BlockCoreConfig, block_preset_names
-from cdma.hdl.config.catalog import load_design
+from cdma.hdl.config.catalog import Design, load_design
 from cdma.hdl.config.core import CoreConfig, load, preset_names
 from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from cdma.hdl.generate.verilog import Verilog, emit
+from cdma.hdl.generate.verilog import Verilog, _top, emit
 from cdma.verif.engine.build import engine_text
 from tests.extended import usually
 from tests.hdl.generate.unassigned import unassigned
@@ -80,12 +82,22 @@ def _runs_alike(text: str) -> None:
     assert not re.findall(r"\bfunction [^;\n]*\$", text)
 
 
-def test_every_register_bit_of_a_core_is_assigned(core: Verilog) -> None:
-    assert unassigned(core.text) == []
+@pytest.mark.parametrize("config", [*map(load_design, preset_names() + block_preset_names()), *_ENGINES],
+                         ids=lambda config: config.name)
+def test_every_register_bit_is_assigned(config: Design) -> None:
+    assert [*unassigned(Fragment.get(_top(config), None))] == []
 
 
-def test_every_register_bit_of_an_engine_is_assigned(engine: str) -> None:
-    assert unassigned(engine) == []
+def test_a_register_bit_that_is_not_assigned_is_found() -> None:
+    m = Module()
+    m.submodules.inside = inside = Module()
+    i, word = Signal(8), Signal(8, reset_less=True)
+    pair = Signal(data.StructLayout({"low": 4, "high": 8}), name="pair", reset_less=True)
+    whole, reset = Signal(4, reset_less=True), Signal(4)
+    with m.If(i[0]):
+        m.d.sync += [pair.high.eq(i), whole.eq(i), reset[0].eq(1)]
+    inside.d.sync += [word[:2].eq(i), word[6].eq(i[2])]
+    assert [*unassigned(Fragment.get(m, None))] == ["top.pair 0xf", "top.inside.word 0xbc"]
 
 
 def _memories(core: Verilog) -> list[tuple[int, list[str]]]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from cdma.golden.results import to_json
 from cdma.hdl.common.sram import LEAST_BITS
 from cdma.hdl.config.engine import EngineConfig
-from cdma.synth.area.fpga import DISTRIBUTED, built_memories, fpga_area
-from cdma.verif.engine.build import engine_text
+from cdma.synth.area.fpga import DISTRIBUTED, fpga_area
+from cdma.synth.units.hierarchy import Design
 from tests.extended import extended, usually
-
-_ROOT = Path(__file__).parents[3]
 
 MEMORIES = """
 module memories (input clk, input [1:0] we, input [6:0] wa, wb, ra, input [3:0] sa, input [31:0] d,
@@ -51,39 +46,41 @@ _CONFIG = EngineConfig(name="cdma_smallest", lanes=1, beat_bytes=16, link_beat_b
 
 @pytest.mark.parametrize("target", usually("ecp5", of=["ecp5", "xilinx7"]))
 def test_memories_that_block_ram_cannot_be_are_named(target: str) -> None:
-    report = fpga_area(MEMORIES, "memories", target)
-    assert {memory.name: (memory.words, memory.width, memory.built) for memory in report.memories} == {
+    report = fpga_area(Design(MEMORIES, "memories"), target)
+    memories = {memory["name"]: memory for memory in report["memories"]}
+    assert {name: (memory["words"], memory["width"], memory["built"]) for name, memory in memories.items()} == {
         "good": (128, 32, "block RAM"), "async": (128, 32, "LUTs"), "small": (16, 8, "LUTs"),
         "many": (64, 32, "flip-flops")}
-    assert to_json(report)["no_block_ram"] == ["async", "many"]
+    assert report["no_block_ram"] == ["async", "many"]
     # The rows of the last in flip-flops, and what is read of it.
-    assert report.flip_flops >= 64 * 32
-    rams = {memory.name: sum(memory.rams.values()) for memory in report.memories}
+    assert report["flip_flops"] >= 64 * 32
+    rams = {name: sum(memory["rams"].values()) for name, memory in memories.items()}
     assert rams["good"] == 1 and rams["many"] == 0
-    assert sum(report.distributed_rams.values()) == rams["async"] + rams["small"]
+    assert sum(report["distributed_rams"].values()) == rams["async"] + rams["small"]
 
 
 @extended
 @pytest.mark.parametrize("target", ["ecp5", "xilinx7"])
-def test_every_buffer_of_an_engine_is_block_ram(target: str) -> None:
-    built = built_memories(engine_text(_CONFIG, _ROOT / "build/sim"), _CONFIG.name, target)
-    large = [memory for memory in built if memory.bits >= LEAST_BITS]
+def test_every_buffer_of_an_engine_is_block_ram(kept_engines: None, target: str) -> None:
+    report = fpga_area(_CONFIG, target)
+    bits = {memory["name"]: memory["words"] * memory["width"] for memory in report["memories"]}
     # Two queues and two rings of completions, and what the ring's reader holds; six of what is in progress, which are
     # in LUTs; the lane's three; the link's. The store has 16 beats beside a block; rows from the link say
     # whether they are a block's last, and where it ends.
     buffer, rows = 8 * _CONFIG.buffer_bytes, _CONFIG.buffer_bytes // _CONFIG.link_beat_bytes
     store = 8 * (_CONFIG.block_bytes + 16 * _CONFIG.beat_bytes)
-    assert [memory.bits for memory in large] == sorted(
+    assert [size for size in bits.values() if size >= LEAST_BITS] == sorted(
         [*5 * [128 * 32], *6 * [64 * 32], buffer, buffer + rows * (1 + 3 + 1), store, 8 * 2 * 4096], reverse=True)
-    assert [memory.name for memory in built if memory.missed] == []
-    assert {memory.bits for memory in large if memory.built == DISTRIBUTED} == {64 * 32}
-    assert all(memory.built == DISTRIBUTED for memory in large if memory.bits == 64 * 32)
+    assert report["no_block_ram"] == []
+    assert [memory["built"] == DISTRIBUTED for memory in report["memories"] if bits[memory["name"]] >= LEAST_BITS] == [
+        size == 64 * 32 for size in bits.values() if size >= LEAST_BITS]
 
 
 def test_a_design_without_memories_has_none() -> None:
-    assert built_memories("module none (input a, output b); assign b = ~a; endmodule\n", "none", "ecp5") == ()
+    none = Design("module none (input a, output b);\n  assign b = ~a;\nendmodule\n", "none")
+    assert fpga_area(none, "ecp5")["memories"] == []
 
 
 def test_an_unknown_target_is_refused() -> None:
     with pytest.raises(ValueError, match="ecp5, xilinx7, not 'ice40'"):
-        fpga_area(MEMORIES, "memories", "ice40")
+        fpga_area(Design(MEMORIES, "memories"), "ice40")

@@ -1,4 +1,4 @@
-"""Place and route: a small design for real, reports worked out by hand, and every way it can fail."""
+"""Place and route: small designs for real, reports read by hand, units of an engine, and every way it can fail."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
-from cdma.golden.results import to_json
+from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.generate.interfaces import Port
-from cdma.synth.pnr.harness import harness
-from cdma.synth.pnr.place import NextpnrError, Resources, place_and_route, read_run
+from cdma.synth.pnr import place as places
+from cdma.synth.pnr.harness import harness, stand_in
+from cdma.synth.pnr.place import DEVICES, place, place_units, read_run
 from cdma.synth.tools import nextpnr as pnr_tool
+from cdma.synth.tools.nextpnr import NextpnrError
+from cdma.synth.units import division as divisions
+from cdma.synth.units.hierarchy import Design
+from tests.extended import extended
 
 _VERILOG = """
 module top(input aclk, input [7:0] a, output reg [7:0] q);
@@ -25,28 +30,30 @@ module top(input aclk, input [7:0] a, output reg [7:0] q);
 endmodule
 """
 _PORTS = (Port("aclk", "input", 1), Port("a", "input", 8), Port("q", "output", 8))
+_DEVICE = "LFE5U-25F"
+
+
+def _design() -> Design:
+    return Design(_VERILOG, "top", _PORTS)
 
 
 def test_a_small_design_on_a_part() -> None:
     seen: list[tuple[str, int, int]] = []
-    report = place_and_route(_VERILOG, "top", _PORTS, device="LFE5U-25F", seeds=2,
-                             progress=lambda *step: seen.append(step))
+    report = place(_design(), device=_DEVICE, seeds=2, progress=lambda *step: seen.append(step))
     # Three registers of eight bits; the harness has as many and more, and none of both are shared.
-    assert (report.used.flip_flops, report.used.block_ram, report.used.dsp) == (24, 0, 0)
-    assert 8 <= report.used.luts <= 16
-    assert report.available == Resources(24288, 24288, 56, 28)
-    assert [run.seed for run in report.runs] == [1, 2]
-    assert report.best and report.best.mhz == max(run.mhz for run in report.runs) > 100
-    assert report.median_mhz == min(run.mhz for run in report.runs)
-    path = report.best.path
-    assert path.start.startswith(("held[", "summed[")) and path.end.startswith("summed[")
-    assert path.levels >= 2
-    assert path.ns == pytest.approx(1000 / report.best.mhz, rel=0.01)
-    assert 0 < path.routing_ns < path.ns
+    used, runs, best = report["used"], report["runs"], report["best"]
+    assert (used["flip_flops"], used["block_ram"], used["dsp"]) == (24, 0, 0)
+    assert 8 <= used["luts"] <= 16
+    assert report["available"] == {"luts": 24288, "flip_flops": 24288, "block_ram": 56, "dsp": 28}
+    assert [sorted(run) for run in runs] == [["mhz", "seed"]] * 2 and [run["seed"] for run in runs] == [1, 2]
+    assert best["mhz"] == max(run["mhz"] for run in runs) > 100
+    assert report["median_mhz"] == min(run["mhz"] for run in runs)
+    path = best["path"]
+    assert path["start"].startswith(("held[", "summed[")) and path["end"].startswith("summed[")
+    assert path["levels"] >= 2
+    assert path["ns"] == pytest.approx(1000 / best["mhz"], rel=0.01)
+    assert 0 < path["routing_ns"] < path["ns"]
     assert seen[-1][1:] == (2, 2)
-    found = to_json(report)
-    assert found["best"]["path"]["end"] == path.end
-    assert found["runs"] == [{"seed": run.seed, "mhz": run.mhz} for run in report.runs]
 
 
 def test_what_is_too_large_is_not_placed() -> None:
@@ -64,10 +71,9 @@ module wide(input aclk, input [8:0] a, input [35:0] d, output [35:0] q);{rows}
 endmodule
 """
     ports = (_PORTS[0], Port("a", "input", 9), Port("d", "input", 36), Port("q", "output", 36))
-    report = place_and_route(text, "wide", ports, device="LFE5U-25F")
-    assert (report.used.block_ram, report.available.block_ram) == (57, 56)
-    assert (report.runs, report.best, report.median_mhz) == ((), None, None)
-    assert to_json(report)["best"] is None
+    report = place(Design(text, "wide", ports), device=_DEVICE)
+    assert (report["used"]["block_ram"], report["available"]["block_ram"]) == (57, 56)
+    assert (report["runs"], report["best"], report["median_mhz"]) == ([], None, None)
 
 
 def test_the_harness_has_the_registers_it_says() -> None:
@@ -75,11 +81,8 @@ def test_the_harness_has_the_registers_it_says() -> None:
     # A scan chain of eight bits, eight outputs captured and folded: the first of the chain needs no gate.
     assert (around.name, around.flip_flops, around.luts) == ("top_harness", 24, 7)
     assert ".\\a (scan[7:0])" in around.verilog and ".\\q (seen[7:0])" in around.verilog
-
-
-def test_the_clock_of_the_link_is_the_same() -> None:
-    around = harness("top", (*_PORTS, Port("link_aclk", "input", 1)))
-    assert ".link_aclk(aclk)" in around.verilog and around.flip_flops == 24
+    linked = harness("top", (*_PORTS, Port("link_aclk", "input", 1)))
+    assert ".link_aclk(aclk)" in linked.verilog and linked.flip_flops == 24
 
 
 @pytest.mark.parametrize("ports", [_PORTS[1:], _PORTS[:2], _PORTS[::2]])
@@ -107,19 +110,142 @@ _REPORT = {
 
 
 def test_a_report_read_by_hand() -> None:
-    run = read_run(_REPORT, 7)
-    assert (run.seed, run.mhz) == (7, 400.0)
-    path = run.path
-    assert (path.ns, path.routing_ns, path.levels) == (2.5, 1.75, 1)
-    assert (path.start, path.end) == ("core.count[3]", "core.full")
-    assert [(stage.kind, stage.ns, stage.name) for stage in path.stages] == [
-        ("clk-to-q", 0.5, "core.count[3]"), ("routing", 1.0, "core.count[3]"), ("logic", 0.25, "core.full"),
-        ("routing", 0.75, "core.full"), ("setup", 0.0, "core.full")]
+    assert read_run(_REPORT, "unit.") == {"mhz": 400.0, "path": {
+        "ns": 2.5, "start": "unit.core.count[3]", "end": "unit.core.full", "levels": 1, "routing_ns": 1.75, "stages": [
+            {"kind": kind, "ns": ns, "name": name} for kind, ns, name in (
+                ("clk-to-q", 0.5, "core.count[3]"), ("routing", 1.0, "core.count[3]"), ("logic", 0.25, "core.full"),
+                ("routing", 0.75, "core.full"), ("setup", 0.0, "core.full"))]}}
 
 
 def test_a_report_without_registers() -> None:
     with pytest.raises(NextpnrError, match="no path from register to register"):
         read_run({"fmax": {}, "critical_paths": _REPORT["critical_paths"][:1]})
+
+
+# A port with the name of a keyword, and one with a character that names do not have.
+_TREE = """\
+module top(aclk, d, q);
+  input aclk;
+  wire aclk;
+  input [7:0] d;
+  wire [7:0] d;
+  output [7:0] q;
+  wire [7:0] q;
+  \\top.sum  sum (
+    .clk(aclk),
+    .\\begin (d),
+    .\\q$1 (q)
+  );
+endmodule
+
+module \\top.sum (clk, \\begin , \\q$1 );
+  input clk;
+  wire clk;
+  input [7:0] \\begin ;
+  wire [7:0] \\begin ;
+  output [7:0] \\q$1 ;
+  reg [7:0] \\q$1 ;
+  reg [7:0] held;
+  wire [7:0] turned;
+  \\top.sum.inner  inner (
+    .clk(clk),
+    .i(held),
+    .o(turned)
+  );
+  always @(posedge clk) begin
+    held <= \\begin ;
+    \\q$1 <= \\q$1 + (held & turned);
+  end
+endmodule
+
+module \\top.sum.inner (clk, i, o);
+  input clk;
+  wire clk;
+  input [7:0] i;
+  wire [7:0] i;
+  output [7:0] o;
+  reg [7:0] o;
+  always @(posedge clk) o <= {i[0], i[7:1]} * 8'd77;
+endmodule
+"""
+
+
+def test_a_part_is_placed_without_what_is_cut_out() -> None:
+    design = Design(_TREE, "top")
+    placed = place(design, "sum", {"top.sum", "top.sum.inner"}, device=_DEVICE, speed=6)
+    # `held` and the sum: neither what stands inside nor what is around counts, nor are they merged with it.
+    assert (placed["name"], placed["used"]["flip_flops"], placed["used"]["dsp"]) == ("top.sum", 16, 0)
+    assert 16 <= placed["used"]["luts"] <= 32
+    path = placed["best"]["path"]
+    assert path["start"].removeprefix("sum.").partition("[")[0] in ("held", "q$1", "inner.o")
+    assert path["end"].startswith("sum.q$1")
+    whole = place(design, "sum", {"top.sum"}, device=_DEVICE, speed=6)
+    assert (whole["used"]["flip_flops"], whole["used"]["dsp"]) == (24, 1)
+
+
+def test_the_top_is_placed_around_its_parts() -> None:
+    placed = place(Design(_TREE, "top"), "", {"top.sum"}, device=_DEVICE, speed=6)
+    # Nothing is there but wires, from the port to what stands for the sum and back; placement adds LUTs for routes.
+    assert placed["used"]["flip_flops"] == 0 and placed["used"]["luts"] <= 4
+    # What is slowest is a register that stands for a port, or what folds them.
+    assert placed["best"]["mhz"] > 200 and placed["best"]["path"]["levels"] <= 1
+
+
+def test_what_stands_in_has_the_registers_it_says() -> None:
+    inner = stand_in("top.sum.inner", Design(_TREE, "top").ports("top.sum.inner"), "clk")
+    # Eight inputs captured and folded, and eight outputs.
+    assert (inner.name, inner.flip_flops, inner.luts) == ("top.sum.inner", 24, 7)
+
+
+_CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=1024,
+                       buffer_bytes=2048, codings=("zvc16",), crc=False)
+
+
+@extended
+def test_a_unit_of_an_engine_is_really_placed(kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = divisions.division
+
+    def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
+        parts, cut = whole(design, lanes)
+        return [(unit, root) for unit, root in parts
+                if root in ("prefetch.lane0", "prefetch.lane0.decompressor.store")], cut
+
+    monkeypatch.setattr(divisions, "division", division)
+    seen: list[tuple[str, int, int]] = []
+    buffer, control = place_units(_CONFIG, device=_DEVICE, progress=lambda *step: seen.append(step))["units"]
+    assert (buffer["name"], buffer["instances"], control["name"], control["instances"]) == (
+        "buffers, prefetch", 2, "lane control", 2)
+    # Both lanes have a buffer of 2 KiB: block RAMs of 18 kbit, 36 bits wide.
+    assert buffer["used"]["block_ram"] >= 2 * 4 and buffer["used"]["block_ram"] % 2 == 0
+    assert (control["used"]["block_ram"], control["used"]["flip_flops"] % 2) == (0, 0)
+    assert min(buffer["best"]["mhz"], control["best"]["mhz"]) > 50
+    assert seen[-1][1:] == (2, 2)
+
+
+def test_units_take_what_all_of_their_parts_do(kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = {"prefetch.supervisor": 80.0, "offload.lane0.compressor": 90.0, "": None}
+
+    def part(design: Design, root: str, cut: set[str], **named: Any) -> dict[str, Any]:
+        assert named == {"device": _DEVICE, "speed": 8, "seeds": 3} and "cdma_small.control" in cut
+        mhz = clocks.get(root, 200.0)
+        return {"name": root, "device": _DEVICE, "speed": 8, "yosys": "Yosys", "nextpnr": "nextpnr",
+                "used": {"luts": 7, "flip_flops": 10, "block_ram": 1, "dsp": 0}, "available": DEVICES[_DEVICE],
+                "runs": [{"seed": 1, "mhz": mhz}] if mhz else [], "median_mhz": mhz,
+                "best": {"seed": 1, "mhz": mhz, "path": {"end": f"{root}.b"}} if mhz else None}
+
+    monkeypatch.setattr(places, "place", part)
+    found = place_units(_CONFIG, device=_DEVICE, seeds=3)
+    rows = {row["name"]: row for row in found["units"]}
+    assert "CRC" not in rows and len(rows) == 11
+    # Two lanes of a reader and a writer; a queue and two supervisors, the slowest of which tells the clock.
+    assert (rows["AXI of the lanes"]["used"]["luts"], rows["AXI of the lanes"]["instances"]) == (28, 2)
+    assert rows["control"]["used"] == {"luts": 21, "flip_flops": 30, "block_ram": 3, "dsp": 0}
+    assert (rows["control"]["best"]["mhz"], rows["control"]["best"]["path"]["end"]) == (80.0, "prefetch.supervisor.b")
+    assert rows["compressor"]["median_mhz"] == 90
+    # A unit that does not fit has no clock.
+    assert (rows["glue"]["best"], rows["glue"]["runs"], rows["glue"]["median_mhz"]) == (None, [], None)
+    assert found["total"]["luts"] == sum(row["used"]["luts"] for row in rows.values())
+    assert (found["name"], found["speed"], found["available"]["luts"]) == ("cdma_small", 8, 24288)
 
 
 @pytest.mark.parametrize(("given", "message"), [
@@ -129,7 +255,7 @@ def test_a_report_without_registers() -> None:
 ])
 def test_mistakes(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        place_and_route(_VERILOG, "top", _PORTS, **given)
+        place(_design(), **given)
     assert str(caught.value) == message
 
 
@@ -153,7 +279,7 @@ def test_what_nextpnr_says_is_the_error(tmp_path: Path, monkeypatch: pytest.Monk
     body = "print('ERROR: Unable to place cell, no Bels remaining of type TRELLIS_COMB', file=sys.stderr)\nsys.exit(1)"
     monkeypatch.setenv("NEXTPNR_ECP5", str(_stand_in(tmp_path, body)))
     with pytest.raises(NextpnrError) as caught:
-        place_and_route(_VERILOG, "top", _PORTS)
+        place(_design())
     assert str(caught.value) == ("nextpnr could not do the place and route of top on LFE5U-85F-8: ERROR: Unable to "
                                  "place cell, no Bels remaining of type TRELLIS_COMB")
 

@@ -15,17 +15,16 @@ from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import registers, with_options
 from cdma.measure.options import OPTIONS, OPTIONS_OF
-from cdma.verif.coverage.feature import Feature
-from cdma.verif.coverage.plan import PLAN, feature
-from cdma.verif.coverage.plan_options import NOT_COVERED
-from cdma.verif.coverage.plan_status import DIRECTIONS, ONLY_OFFLOAD, ONLY_PREFETCH
+from cdma.verif.coverage.plan import DIRECTIONS, NOT_COVERED, ONLY_OFFLOAD, ONLY_PREFETCH, PLAN, Feature
 from cdma.verif.engine.memory import CHANNELS
 from cdma.verif.engine.parameter_bins import PARAMETERS, parameter_bin
 from tests.verif.engine.sweep import EVERY
 
+_BINS = {each.name: each.bins for each in PLAN}
+
 
 def _second(name: str) -> set[str]:
-    return {each.split(":")[1] for each in feature(name).bins}
+    return {each.split(":")[1] for each in _BINS[name]}
 
 
 def test_names_of_features_are_different_and_each_says_what_must_be_seen() -> None:
@@ -38,33 +37,33 @@ def test_every_status_has_bins_in_a_direction(status: Status) -> None:
     wanted = {f"{direction}:{status.name}" for direction in DIRECTIONS
               if not (status in ONLY_OFFLOAD and direction == "prefetch")
               and not (status in ONLY_PREFETCH and direction == "offload")}
-    assert wanted and wanted <= set(feature("status").bins)
+    assert wanted and wanted <= set(_BINS["status"])
 
 
 def test_every_status_but_those_of_refused_descriptors_is_crossed_with_memories_that_stall() -> None:
-    crossed = {each.split(":")[0] for each in feature("status_stall").bins}
+    crossed = {each.split(":")[0] for each in _BINS["status_stall"]}
     assert crossed == {each.name for each in Status if each >= 0x10 or each is Status.OK} - {
         "DESCRIPTOR_READ_ERROR", "DESCRIPTOR_READ_TIMEOUT"}
 
 
 @pytest.mark.parametrize("register", list(registers(with_options(load_engine("engine")))), ids=lambda each: each.name)
 def test_every_register_is_read_and_every_writable_one_written(register) -> None:
-    assert register.name in feature("register_read").bins
+    assert register.name in _BINS["register_read"]
     for access in {field.access for field in register.fields} - {Access.RO}:
-        assert register.name in feature(f"register_{access.name.lower()}").bins
+        assert register.name in _BINS[f"register_{access.name.lower()}"]
 
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_every_coding_has_blocks_lines_and_builds(coding: str) -> None:
     assert coding in _second("block") & _second("line")
-    assert f"{coding}:built" in feature("coding").bins
-    assert coding in {each.split(":")[0] for each in feature("block_core").bins}
+    assert f"{coding}:built" in _BINS["coding"]
+    assert coding in {each.split(":")[0] for each in _BINS["block_core"]}
 
 
 def test_every_error_of_the_cores_and_every_narrow_form_has_a_bin() -> None:
-    assert {each.name for each in ErrorCode} == {each.split(":")[2] for each in feature("line_core").bins}
+    assert {each.name for each in ErrorCode} == {each.split(":")[2] for each in _BINS["line_core"]}
     assert {each.name for each in PayloadError} == _second("block_core")
-    forms = {each.split(":")[2] for each in feature("narrowed").bins}
+    forms = {each.split(":")[2] for each in _BINS["narrowed"]}
     assert forms == {form.name.lower() for form in Narrowing if form}
 
 
@@ -74,7 +73,7 @@ def test_every_channel_falls_silent() -> None:
 
 @pytest.mark.parametrize("name", [each.name for each in fields(EngineConfig) if each.name not in NOT_COVERED])
 def test_every_parameter_of_the_engine_has_bins(name: str) -> None:
-    bins = feature(f"option_{name}").bins
+    bins = _BINS[f"option_{name}"]
     assert len(bins) > 1
     assert {parameter_bin(config, name) for config in EVERY} <= set(bins)
 

@@ -9,9 +9,8 @@ import pytest
 from cdma.verif.common import counted, runner
 from cdma.verif.common.counted import RTL_VARIABLE, restored_points
 from cdma.verif.common.cover import VARIABLE, restored
-from cdma.verif.coverage.functional import of_points
-from cdma.verif.coverage.points import merged, read_points
-from cdma.verif.coverage.verilog import design_results
+from cdma.verif.coverage.points import read_points
+from cdma.verif.coverage.report import design_results, of_points
 
 _HERE = Path(__file__).parent
 
@@ -34,9 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, build_dir: Path) -> Path:
 
 def test_counts_of_runs_are_added(folder: Path) -> None:
     (_, text), = restored_points(folder)
-    counts = merged(read_points(text))
-    blocks = {count for (kind, module, name), count in counts.items() if (kind, module) == ("line", "counter")
-              and name.endswith(" block")}
+    blocks = {each.count for each in read_points(text) if (each.kind, each.module) == ("line", "counter")
+              and each.name.endswith(" block")}
     # The initial block runs once, the other one at every pulse.
     assert blocks == {1 + 1, 2 + 3}
 
@@ -44,9 +42,8 @@ def test_counts_of_runs_are_added(folder: Path) -> None:
 def test_bits_branches_and_covers_have_names(folder: Path) -> None:
     (name, text), = restored_points(folder)
     assert name.startswith("counter_bench-verilator-")
-    counts = merged(read_points(text))
-    edges = {point: count > 0 for (kind, module, point), count in counts.items()
-             if (kind, module) == ("toggle", "counter") and point.startswith("odd.name")}
+    edges = {each.name: each.count > 0 for each in read_points(text)
+             if (each.kind, each.module) == ("toggle", "counter") and each.name.startswith("odd.name")}
     assert edges == {"odd.name[0]:0->1": True, "odd.name[0]:1->0": True, "odd.name[1]:0->1": True,
                      "odd.name[1]:1->0": False, "odd.name[2]:0->1": False, "odd.name[2]:1->0": False}
     # It is full from the second pulse of a run on.
@@ -56,10 +53,10 @@ def test_bits_branches_and_covers_have_names(folder: Path) -> None:
 def test_only_the_design_counts(folder: Path) -> None:
     (_, text), = restored_points(folder)
     lines, toggles = design_results("counter", read_points(text))
-    assert (lines.kind, toggles.kind) == ("line", "toggle")
-    assert lines.hit < lines.points and 0 < toggles.hit < toggles.points
-    assert "top:odd.name[2]:0->1" in toggles.holes
-    assert not any("aclk" in hole for hole in toggles.holes)
+    assert (lines["kind"], toggles["kind"]) == ("line", "toggle")
+    assert lines["hit"] < lines["points"] and 0 < toggles["hit"] < toggles["points"]
+    assert "top:odd.name[2]:0->1" in toggles["holes"]
+    assert not any("aclk" in hole for hole in toggles["holes"])
 
 
 def test_benches_write_their_samples_when_they_end(folder: Path) -> None:

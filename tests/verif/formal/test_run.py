@@ -1,8 +1,10 @@
-"""The runner finds what is wrong, says where, refuses what shows nothing, and keeps results only while they hold."""
+"""The runner finds what is wrong with both solvers, says where, refuses what shows nothing, and keeps results only
+while they hold; the SAT solver's circuit is read and unrolled rightly."""
 
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ from amaranth.hdl import Module, Mux, Shape, Signal, Value
 from cdma.__main__ import main
 from cdma.hdl.common.skid import Skid
 from cdma.verif.formal.harness import Harness
-from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proof import Proof, ProofResult
 from cdma.verif.formal.proofs import buffers
 from cdma.verif.formal.run import choose, run
+from cdma.verif.formal.sat import Circuit, Network, read, unrolled
 
 
 class OverwritingSkid(Skid):
@@ -37,18 +40,34 @@ class OverwritingSkid(Skid):
         return m
 
 
-def _proof(build: Any, mode: str = "bounded", depth: int = 8, **others: Any) -> Proof:
-    coverage = "a few transfers" if mode == "bounded" else ""
-    return Proof("trial", "hdl/common/skid.py", "Something holds.", build, mode, depth, coverage=coverage, **others)
+def _proof(harness: Any, depth: int = 8, coverage: str = "a few transfers", **others: Any) -> Proof:
+    return Proof("trial", "hdl/common/skid.py", harness, depth=depth, coverage=coverage, **others)
 
 
-def _counter(limit: int, covered: int, wraps: int = 10) -> Harness:
-    h = Harness()
-    count = Signal(4, name="count")
-    h.m.d.sync += count.eq(Mux(count == wraps - 1, 0, count + h.free(1, "step")))
+def _counter(h: Harness, limit: int, covered: int, wraps: int = 10, steps: bool = True) -> None:
+    count, step = Signal(4, name="count"), h.free(1, "step")
+    h.m.d.sync += count.eq(Mux(count == wraps - 1, 0, count + step))
+    if not steps:
+        h.assume("no_step", ~step)
     h.check("below_limit", count < limit)
     h.cover("is_reached", count == covered)
-    return h
+
+
+def _counts(limit: int, covered: int, depth: int = 8, steps: bool = True, **others: Any) -> Proof:
+    return _proof(_counter, depth, parameters={"limit": limit, "covered": covered, "steps": steps}, **others)
+
+
+def _unknown(h: Harness, initial: bool) -> None:
+    """What a register without a reset holds at power-up is free, and stays, whatever its initial value is."""
+    kept, unset = h.fixed(4, "kept"), Signal(4, reset_less=True, init=3)
+    h.m.d.sync += unset.eq(unset)
+    h.check("stays", h.past(kept, "kept") == Mux(h.past(h.begun, "begun"), kept, 0))
+    h.cover("any_value", kept == 11)
+    h.check("is_known", (unset == 3) if initial else (kept != 5))
+
+
+def _names(result: ProofResult) -> list[str]:
+    return [name.split(" (")[0] for name in result.violated]
 
 
 def test_a_broken_component_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -62,79 +81,55 @@ def test_a_broken_component_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert "waves in" in result.message and result.violated[0] in result.message
 
 
-def test_the_line_of_a_violated_assertion_is_told(tmp_path: Path) -> None:
-    result = run(_proof(lambda: _counter(limit=3, covered=1)), tmp_path)
-    assert result.outcome == "failed" and result.step == 4
-    assert [name.split(" (")[0] for name in result.violated] == ["below_limit"]
-    assert "harness.py" not in result.violated[0] and "test_run.py" in result.violated[0]
+@pytest.mark.parametrize("solver", ["smt", "sat"])
+@pytest.mark.parametrize(("limit", "covered", "steps", "outcome", "step"), [
+    (10, 7, True, "passed", None), (3, 1, True, "failed", 4), (10, 12, True, "vacuous", None),
+    (1, 1, False, "vacuous", None)])
+def test_the_solvers_agree(solver: str, limit: int, covered: int, steps: bool, outcome: str, step: int | None,
+                           tmp_path: Path) -> None:
+    result = run(_counts(limit, covered, 12, steps, solver=solver), tmp_path)
+    assert (result.outcome, result.step) == (outcome, step)
+    assert _names(result) == (["below_limit"] if outcome == "failed" else [])
+    assert result.missed == (("is_reached",) if outcome == "vacuous" else ())
+    assert all("test_run.py" in line for line in result.violated) and all(name in result.message for name in (
+        *result.missed, *result.violated))
+    assert bool(result.trace) == (outcome == "failed")
 
 
-def test_an_unreachable_cover_is_told(tmp_path: Path) -> None:
-    result = run(_proof(lambda: _counter(limit=10, covered=12), cover_depth=20), tmp_path)
-    assert result.outcome == "vacuous" and result.missed == ("is_reached",)
-    assert "is_reached" in result.message
+@pytest.mark.parametrize("solver", ["smt", "sat"])
+@pytest.mark.parametrize("initial", [True, False])
+def test_registers_power_up_with_any_value(solver: str, initial: bool, tmp_path: Path) -> None:
+    result = run(_proof(_unknown, 4, solver=solver, parameters={"initial": initial}), tmp_path)
+    assert result.outcome == "failed" and _names(result) == ["is_known"]
 
 
-def test_assumptions_that_exclude_all_runs_are_told(tmp_path: Path) -> None:
-    def build() -> Harness:
-        h = _counter(limit=1, covered=0)
-        h.assume("impossible", h.free(1, "one") & 0)
-        return h
-
-    assert run(_proof(build), tmp_path).outcome == "vacuous"
+@pytest.mark.parametrize(("claim", "said"), [("check", "needs a cover"), ("cover", "needs an assertion")])
+def test_a_proof_without_covers_or_assertions_is_refused(claim: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=said):
+        run(_proof(lambda h: getattr(h, claim)("one", h.free(1, "one"))), tmp_path)
 
 
-def test_a_proof_without_covers_is_refused(tmp_path: Path) -> None:
-    def build() -> Harness:
-        h = Harness()
-        h.check("holds", h.free(1, "one") | 1)
-        return h
-
-    with pytest.raises(ValueError, match="needs a cover"):
-        run(_proof(build), tmp_path)
-
-
-def test_a_proof_without_assertions_is_refused(tmp_path: Path) -> None:
-    def build() -> Harness:
-        h = Harness()
-        h.cover("one", h.free(1, "one"))
-        return h
-
-    with pytest.raises(ValueError, match="needs an assertion"):
-        run(_proof(build), tmp_path)
-
-
-def test_what_holds_but_is_not_inductive_is_no_proof(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limit", "depth", "outcome", "said"), [
     # Counts 10 to 14 are never reached, and lead to 15.
-    result = run(_proof(lambda: _counter(limit=15, covered=9), "induction", 2, cover_depth=12), tmp_path)
-    assert result.outcome == "inconclusive" and "not inductive" in result.message
+    (15, 2, "inconclusive", "not inductive"), (10, 1, "passed", "")])
+def test_induction(limit: int, depth: int, outcome: str, said: str, tmp_path: Path) -> None:
+    result = run(_counts(limit, 9, depth, coverage="", cover_depth=12), tmp_path)
+    assert result.outcome == outcome and said in result.message
 
 
-def test_induction_over_enough_cycles_is_a_proof(tmp_path: Path) -> None:
-    assert run(_proof(lambda: _counter(limit=10, covered=9), "induction", 1, cover_depth=12), tmp_path).passed
+@pytest.mark.parametrize("solver", ["smt", "sat"])
+def test_registers_are_no_logic_without_registers(solver: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Yosys refused the netlist"):
+        run(_counts(10, 1, 0, coverage="", solver=solver), tmp_path)
 
 
-def test_registers_are_no_logic_without_registers(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="Yosys refused"):
-        run(_proof(lambda: _counter(limit=10, covered=1), "equivalence"), tmp_path)
-
-
-def test_registers_power_up_with_any_value(tmp_path: Path) -> None:
-    def build() -> Harness:
-        h = Harness()
-        unset = Signal(4, reset_less=True, init=3)
-        h.m.d.sync += unset.eq(unset)
-        h.check("is_initial", unset == 3)
-        h.cover("is_other", unset == 5)
-        return h
-
-    assert run(_proof(build, depth=2), tmp_path).outcome == "failed"
+def test_a_proof_for_all_runs_cannot_ask_the_sat_solver() -> None:
+    with pytest.raises(ValueError, match="sat is not for induction"):
+        _counts(10, 1, coverage="", solver="sat")
 
 
 def test_a_result_is_kept_while_the_netlist_does_not_change(tmp_path: Path) -> None:
-    first = run(_proof(lambda: _counter(limit=10, covered=1)), tmp_path)
-    again = run(_proof(lambda: _counter(limit=10, covered=1)), tmp_path)
-    changed = run(_proof(lambda: _counter(limit=9, covered=1), depth=12), tmp_path)
+    first, again, changed = (run(_counts(limit, 1, 12), tmp_path) for limit in (10, 10, 9))
     assert not first.cached and again.cached and first.seconds == again.seconds
     assert changed.outcome == "failed" and not changed.cached
 
@@ -149,11 +144,6 @@ def test_shards_have_every_proof_once() -> None:
 def test_wrong_choices_are_refused(names: list[str], which: str, shard: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match=r"must be|there is no proof"):
         choose(names, which, shard)
-
-
-def test_bounded_proofs_say_what_fits() -> None:
-    with pytest.raises(ValueError, match="coverage"):
-        Proof("trial", "hdl", "Holds.", Harness, "bounded", 4)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,3 +161,57 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cdma prove --list" in capsys.readouterr().err
     assert main(["prove", "--list", "--again"]) == 2
     assert "--list proves nothing: leave --again out" in capsys.readouterr().err
+
+
+def _random_circuit(choice: random.Random) -> Circuit:
+    inputs, registers, gates = 3, 4, 60
+    pairs = [(choice.randrange(2 * (1 + inputs + registers + gate)),
+              choice.randrange(2 * (1 + inputs + registers + gate))) for gate in range(gates)]
+    literals = 2 * (1 + inputs + registers + gates)
+    return Circuit(inputs, [choice.randrange(literals) for _ in range(registers)], pairs,
+                   {f"assert_{number}": choice.randrange(literals) for number in range(6)})
+
+
+def _values(network: Network, free: dict[int, int]) -> list[int]:
+    values: list[int] = []
+    for variable, gate in enumerate(network.gates):
+        if gate is None:
+            values.append(free.get(variable, 0))
+        else:
+            one, other = gate
+            values.append((values[one >> 1] ^ (one & 1)) & (values[other >> 1] ^ (other & 1)))
+    return values
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_unrolled_circuit_is_the_circuit(seed: int) -> None:
+    choice = random.Random(seed)
+    circuit, network = _random_circuit(choice), Network()
+    cycles, state, free = unrolled(circuit, network), [0] * len(circuit.registers), dict[int, int]()
+    for _ in range(4):
+        first = len(network.gates)
+        shown = next(cycles)
+        given = [choice.randrange(2) for _ in range(circuit.inputs)]
+        free |= {first + number: value for number, value in enumerate(given)}
+        values = [0, *given, *state]
+        for one, other in circuit.gates:
+            values.append((values[one >> 1] ^ (one & 1)) & (values[other >> 1] ^ (other & 1)))
+        state = [values[literal >> 1] ^ (literal & 1) for literal in circuit.registers]
+        found = _values(network, free)
+        for name, literal in circuit.outputs.items():
+            assert found[shown[name] >> 1] ^ (shown[name] & 1) == values[literal >> 1] ^ (literal & 1)
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    # One input, a register that takes it, and a gate of both.
+    file = tmp_path / "small.aag"
+    file.write_text("aag 3 1 1 1 1\n2\n4 2\n6\n6 4 2\ni0 given\nl0 kept\no0 assert_both\nc\nmade by hand\n")
+    assert read(file) == Circuit(1, [2], [(4, 2)], {"assert_both": 6})
+
+
+@pytest.mark.parametrize("content", ["aag 1 0 1 1 0\n2 2 1\n2\no0 x\n", "aag 1 1 0 1 0\n2\n2\n"])
+def test_registers_begin_with_0_and_outputs_have_names(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.aag"
+    file.write_text(content)
+    with pytest.raises(ValueError, match=r"unpack|name of its own"):
+        read(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from functools import partial
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
-from cdma.golden.results import to_json
 from cdma.workload.capturing import CaptureError
-from cdma.workload.capturing.manifest import Entry, Manifest, check_folder, read_manifest
+from cdma.workload.capturing.manifest import Manifest, check_folder, read_manifest
 from cdma.workload.dumps import load
 
 MAPS = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
-ENTRY = Entry("conv1", "saved", "conv2", (1, 2, 3, 4), (8, 2, 3, 4), "float32", "NCHW", 0.5)
+ENTRY = {"module": "conv1", "kind": "saved", "saved_by": "conv2", "shape": [1, 2, 3, 4], "full_shape": [8, 2, 3, 4],
+         "dtype": "float32", "layout": "NCHW", "density": 0.5}
 
 
 def add(manifest: Manifest, step: int) -> None:
@@ -44,12 +43,11 @@ def test_content(tmp_path: Path) -> None:
     manifest.note("fc left out")
     manifest.note("fc left out")
     manifest.save()
-    assert json.loads((tmp_path / "manifest.json").read_text()) == to_json(read_manifest(tmp_path)) == {
+    assert read_manifest(tmp_path) == manifest.content == {
         "format": "cdma-dump", "version": 1, "model": "Net",
         "files": [{"file": "step000010.npz", "step": 10, "epoch": 1, "bytes": 96, "saved_bytes": 768}],
         "arrays": {"step000010/conv1": {
-            "file": "step000010.npz", "module": "conv1", "kind": "saved", "saved_by": "conv2", "shape": [1, 2, 3, 4],
-            "full_shape": [8, 2, 3, 4], "dtype": "float32", "layout": "NCHW", "density": 0.5}},
+            "file": "step000010.npz", **ENTRY}},
         "notes": ["fc left out"]}
 
 

@@ -12,8 +12,7 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.coding import Coding
 from cdma.workload.characterise.arrays import CODINGS, Array, Coded, characterise, characterise_array, in_all
-from cdma.workload.characterise.baselines import rle_bytes
-from cdma.workload.characterise.entropy import bound_bytes
+from cdma.workload.characterise.baselines import bound_bytes, rle_bytes
 from cdma.workload.dumps.narrow import narrow
 
 

@@ -1,5 +1,6 @@
-"""Run-length coding against a coder that goes element by element, and zlib on windows."""
+"""Run-length coding against a coder that goes element by element, zlib on windows, and the bound of mask coding."""
 
+import math
 import zlib
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cdma.workload.characterise.baselines import rle_bytes, zlib_bytes
+from cdma.golden.codec import lines as zvc
+from cdma.workload.characterise.baselines import bound_bytes, rle_bytes, zlib_bytes
 
 
 def reference(values: np.ndarray) -> bytes:
@@ -71,3 +73,25 @@ def test_mistakes_are_named() -> None:
         rle_bytes(b"", 3)
     with pytest.raises(TypeError, match="buffer"):
         zlib_bytes(17)
+
+
+@pytest.mark.parametrize(("elements", "nonzero", "size", "found"), [
+    (1024, 512, 4, 128 + 2048), (1024, 0, 4, 0), (1024, 1024, 2, 2048), (0, 0, 4, 0),
+    (8000, 2000, 1, 811.278 + 2000), (8000, 6000, 1, 811.278 + 6000), (8000, 880, 1, 499.916 + 880)])
+def test_bounds_of_known_densities(elements: int, nonzero: int, size: int, found: float) -> None:
+    assert bound_bytes(elements, nonzero, size) == pytest.approx(found, abs=1e-3)
+
+
+@pytest.mark.parametrize("nonzero", [1, 300, 2500, 5000])
+def test_mask_needs_as_many_bits_as_there_are_masks(nonzero: int) -> None:
+    # log2 of the number of masks of 10,000 elements with so many ones; the bound is above it by a logarithm.
+    masks = math.log2(math.comb(10_000, nonzero))
+    bits = 8 * bound_bytes(10_000, nonzero, 1) - 8 * nonzero
+    assert masks <= bits <= masks + 0.5 * math.log2(8 * 10_000)
+
+
+@given(st.integers(1, 64), st.floats(0, 1), st.sampled_from([1, 2, 4]), st.integers(0, 2**32 - 1))
+def test_zero_value_coding_does_not_beat_the_bound(lines: int, density: float, size: int, seed: int) -> None:
+    mask = np.random.default_rng(seed).random(lines * 128 // size) < density
+    raw = mask.astype(f"<u{size}")
+    assert zvc.packed_bytes(raw, size) >= bound_bytes(raw.size, int(mask.sum()), size) - 1e-6

@@ -1,6 +1,7 @@
 """Density, zero runs and clustering against counting in plain Python, and cases worked out by hand."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cdma.golden.results import to_json
-from cdma.workload.characterise.density import Density, Spread, ZeroRuns, elements, measure, strewn
+from cdma.workload.characterise.density import Density, elements, measure, strewn
 
 
 def listed_runs(values: list[int]) -> list[int]:
@@ -17,16 +17,14 @@ def listed_runs(values: list[int]) -> list[int]:
     return sorted(len(list(group)) for zero, group in itertools.groupby(values, lambda value: value == 0) if zero)
 
 
-def spelled_out(runs: ZeroRuns) -> list[int]:
-    return [length for length, count in zip(runs.lengths, runs.counts, strict=True) for _ in range(count)]
-
-
 def test_counted_by_hand() -> None:
-    found = measure(np.array([0, 0, 3, 0, 5, 7, 0, 0, 0], np.float32))
-    assert (found.elements, found.nonzero, found.density) == (9, 3, 3 / 9)
-    assert found.runs == ZeroRuns((1, 2, 3), (1, 1, 1))
-    assert (found.runs.zero_runs, found.runs.zero_run_mean, found.runs.zero_run_longest) == (3, 2.0, 3)
-    assert found.spread == Spread()
+    assert measure(np.array([0, 0, 3, 0, 5, 7, 0, 0, 0], np.float32)) == Density(9, 3, Counter([1, 2, 3]))
+    assert measure(np.array([0, 0, 0, 1, 0], np.uint8)).as_json() == {
+        "elements": 5, "nonzero": 1, "density": 0.2, "zero_runs": 2, "zero_run_mean": 2.0, "zero_run_p50": 1,
+        "zero_run_p90": 3, "zero_run_p99": 3, "zero_run_longest": 3, "zero_runs_by_length": [
+            {"from": 1, "to": 1, "runs": 1, "zeros": 1}, {"from": 2, "to": 3, "runs": 1, "zeros": 3}],
+        "block_density_variance": None, "clustering": None}
+    assert measure(np.zeros(0, np.float32)) == Density() and Density().density is None
 
 
 def test_zero_means_all_bits_zero() -> None:
@@ -45,18 +43,17 @@ def test_bytes_of_a_value_are_elements_when_asked() -> None:
 def test_runs_are_those_of_a_walk(values: np.ndarray) -> None:
     found = measure(values)
     expected = listed_runs(values.tolist())
-    assert spelled_out(found.runs) == expected
-    assert found.runs.zero_run_longest == max(expected, default=0)
+    assert sorted(found.runs.elements()) == expected
     assert found.nonzero + sum(expected) == found.elements == values.size
     for percent in (0, 50, 90, 99, 100):
         wanted = int(np.percentile(expected, percent, method="inverted_cdf")) if expected else None
-        assert found.runs.percentile(percent) == wanted
+        assert found.zero_run_percentile(percent) == wanted
 
 
 @given(st.lists(arrays(np.uint16, st.integers(0, 90), elements=st.integers(0, 1)), min_size=1, max_size=4))
 def test_sums_over_arrays(parts: list[np.ndarray]) -> None:
     total = sum((measure(part, block_bytes=16) for part in parts), Density())
-    assert spelled_out(total.runs) == sorted(run for part in parts for run in listed_runs(part.tolist()))
+    assert sorted(total.runs.elements()) == sorted(run for part in parts for run in listed_runs(part.tolist()))
     assert total.elements == sum(part.size for part in parts)
     assert total.nonzero == sum(int(part.sum()) for part in parts)
     # Variances within the arrays, weighted by their blocks less one.
@@ -64,44 +61,37 @@ def test_sums_over_arrays(parts: list[np.ndarray]) -> None:
     if densities:
         weights = [len(row) - 1 for row in densities]
         expected = sum(float(row.var(ddof=1)) * weight for row, weight in zip(densities, weights, strict=True))
-        assert total.spread.block_density_variance == pytest.approx(expected / sum(weights))
+        assert total.deviations / total.comparisons == pytest.approx(expected / sum(weights))
     else:
-        assert total.spread.block_density_variance is None
+        assert total.comparisons == 0
 
 
 def test_clustering_tells_strewn_from_heaped() -> None:
     rng = np.random.default_rng(1)
     independent = (rng.random(1 << 20) < 0.25).astype(np.float32)
     heaped = np.sort(independent)
-    assert measure(independent).spread.clustering == pytest.approx(1, abs=0.25)
+    assert measure(independent).clustering == pytest.approx(1, abs=0.25)
     # All blocks but one are full or empty: nearly d (1 - d) of variance, where d (1 - d) / 1024 is that of chance.
-    assert measure(heaped).spread.clustering == pytest.approx(1024, rel=0.02)
+    assert measure(heaped).clustering == pytest.approx(1024, rel=0.02)
 
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_no_clustering_without_both(value: int) -> None:
     found = measure(np.full(4096, value, np.float32))
-    assert found.spread.block_density_variance == 0
-    assert found.spread.clustering is None
-
-
-def test_as_dict_has_every_figure() -> None:
-    facts = to_json(measure(np.array([0, 0, 0, 1, 0], np.uint8)))
-    assert facts == {"elements": 5, "nonzero": 1, "density": 0.2, "zero_runs": 2, "zero_run_mean": 2.0,
-                     "zero_run_p50": 1, "zero_run_p90": 3, "zero_run_p99": 3, "zero_run_longest": 3,
-                     "zero_runs_by_length": [{"from": 1, "to": 1, "runs": 1, "zeros": 1},
-                                             {"from": 2, "to": 3, "runs": 1, "zeros": 3}],
-                     "block_density_variance": None, "clustering": None}
-    assert to_json(measure(np.zeros(0, np.float32)))["density"] is None
+    assert (found.comparisons, found.deviations) == (3, 0)
+    assert found.clustering is None
 
 
 def test_runs_by_powers_of_two() -> None:
-    assert ZeroRuns((1, 2, 3, 4, 8, 9, 15), (5, 1, 2, 1, 1, 1, 1)).zero_runs_by_length == [
+    def classes(*lengths: int) -> list[dict[str, int]]:
+        return Density(runs=Counter(lengths)).zero_runs_by_length()
+
+    assert classes(1, 1, 1, 1, 1, 2, 3, 3, 4, 8, 9, 15) == [
         {"from": 1, "to": 1, "runs": 5, "zeros": 5}, {"from": 2, "to": 3, "runs": 3, "zeros": 8},
         {"from": 4, "to": 7, "runs": 1, "zeros": 4}, {"from": 8, "to": 15, "runs": 3, "zeros": 32}]
     # A class without runs between others is there, and nothing beyond the longest.
-    assert [entry["runs"] for entry in ZeroRuns((1, 4), (2, 2)).zero_runs_by_length] == [2, 0, 2]
-    assert ZeroRuns().zero_runs_by_length == []
+    assert [entry["runs"] for entry in classes(1, 1, 4, 4)] == [2, 0, 2]
+    assert classes() == []
 
 
 @pytest.mark.parametrize("density", [0.05, 0.3, 0.9])
@@ -110,9 +100,9 @@ def test_runs_of_zeros_drawn_on_their_own(density: float) -> None:
     for shortest in (1, 2, 5, 40):
         assert strewn(density, shortest) == pytest.approx(
             sum(share for length, share in expected.items() if length >= shortest))
-    found = measure((np.random.default_rng(3).random(1 << 20) < density).astype(np.uint8)).runs
-    zeros = sum(entry["zeros"] for entry in found.zero_runs_by_length)
-    assert sum(entry["zeros"] for entry in found.zero_runs_by_length if entry["from"] >= 4) / zeros == pytest.approx(
+    found = measure((np.random.default_rng(3).random(1 << 20) < density).astype(np.uint8)).zero_runs_by_length()
+    zeros = sum(entry["zeros"] for entry in found)
+    assert sum(entry["zeros"] for entry in found if entry["from"] >= 4) / zeros == pytest.approx(
         strewn(density, 4), abs=0.01)
 
 
@@ -125,7 +115,3 @@ def test_mistakes_are_named() -> None:
         measure(np.ones(4, np.uint8), 3)
     with pytest.raises(ValueError, match="multiple"):
         measure(np.ones(5, np.uint8), 2)
-    with pytest.raises(ValueError, match="block_bytes must be a multiple of the 4 bytes"):
-        measure(np.ones(4, np.float32), block_bytes=6)
-    with pytest.raises(ValueError, match="from 0 to 100, not 101"):
-        ZeroRuns((1,), (1,)).percentile(101)

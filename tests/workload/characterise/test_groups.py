@@ -34,7 +34,7 @@ def test_other_shapes_and_types_are_other_groups() -> None:
     kinds = [((2, 8), np.float32), ((2, 8), np.float32), ((16,), np.float32), ((2, 8), np.float16)]
     arrays = [characterise_array(np.ones(shape, kind), f"h.{number}.x", form=None)
               for number, (shape, kind) in enumerate(kinds)]
-    assert [(group.name, group.shape, group.dtype) for group in groups(arrays)] == [
+    assert [(group.name, group.first.shape, group.first.dtype) for group in groups(arrays)] == [
         ("h.*.x", (2, 8), "float32"), ("h.2.x", (16,), "float32"), ("h.3.x", (2, 8), "float16")]
 
 
@@ -43,7 +43,7 @@ def test_figures_are_sums_and_ranges() -> None:
     arrays = [characterise_array(np.where(rng.random(5000) < share, rng.standard_normal(5000), 0).astype(np.float32),
                                  f"h.{number}.x") for number, share in enumerate((0.2, 0.9, 0.5))]
     (group,) = groups(arrays)
-    assert group.members == ["h.0.x", "h.1.x", "h.2.x"]
+    assert group.as_json()["members"] == ["h.0.x", "h.1.x", "h.2.x"]
     assert group.stored.raw_bytes == 3 * 20000
     assert group.stored.best_bytes == sum(array.stored.best_bytes for array in arrays)
     densities = [array.stored.density.density for array in arrays]

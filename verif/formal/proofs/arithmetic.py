@@ -28,8 +28,8 @@ _COUNTER_BITS = 20
 _WIDTHS = (1, 6, 7, 8, 9, 20, 40)
 
 
-def _sums() -> Harness:
-    h = Harness()
+def _sums(h: Harness) -> None:
+    """Sums and comparisons in parts equal plain ones, at {widths} widths from {least} to {most} bits."""
     for width in _WIDTHS:
         a, b, step = h.free(width, f"a_{width}"), h.free(width, f"b_{width}"), h.free(1, f"step_{width}")
         h.check(f"increased_{width}", increased(a, step) == (a + step)[:width])
@@ -38,11 +38,10 @@ def _sums() -> Harness:
         h.check(f"above_{width}", joined_carry(part_carries(a, ~b)) == (a > b))
         h.check(f"not_below_{width}", joined_carry(part_carries(a, ~b), 1) == (a >= b))
     h.cover("carries_through", a.all() & step)
-    return h
 
 
-def _masks() -> Harness:
-    h = Harness()
+def _masks(h: Harness) -> None:
+    """Thermometer masks, their lengths and counts of set bits equal their definitions, at 4, 16 and 64 bits."""
     for width in (4, 16, 64):
         count, bits = h.free(range(width + 1), f"count_{width}"), h.free(width, f"bits_{width}")
         mask = thermometer(count, width)
@@ -53,7 +52,6 @@ def _masks() -> Harness:
             total = (total + bit)[:width.bit_length()]
         h.check(f"ones_{width}", ones(bits) == total)
     h.cover("all", mask.all())
-    return h
 
 
 class _Counter(Elaboratable):
@@ -78,8 +76,8 @@ def _beside(h: Harness, build: Callable[[Module, Signal], None], following: Call
     return value
 
 
-def _carry_counter(by: int) -> Harness:
-    h = Harness()
+def _carry_counter(h: Harness, by: int) -> None:
+    """A counter with registered carries counts as one that adds, after any steps and clears."""
     step, clear, begin = h.free(1, "step"), h.free(1, "clear"), h.free(_COUNTER_BITS, "begin")
     value = _beside(h, lambda m, value: counter(m, value, step, clear, begin, by),
                     lambda plain: Mux(clear, begin, plain + Mux(step, by, 0)))
@@ -87,13 +85,11 @@ def _carry_counter(by: int) -> Harness:
     parts = value[by.bit_length() if by > 1 else 0:]
     for start in range(0, len(parts), part):
         h.check(f"full_{start}", h.inner(f"dut.full_{start}") == parts[start:start + part].all())
-    return h
 
 
-def _halves(build: Callable[[Module, Signal], None], by: int) -> Harness:
-    h = Harness()
+def _halves(h: Harness, build: Callable[[Module, Signal], None], by: int) -> None:
+    """A counter in two halves counts {how}."""
     _beside(h, build, lambda plain: plain + by)
-    return h
 
 
 def _nearest(significand: Value, places: Value, most: int) -> Value:
@@ -104,9 +100,9 @@ def _nearest(significand: Value, places: Value, most: int) -> Value:
     return quotient + ((rest > half) | ((rest == half) & quotient[0]))
 
 
-def _narrowed() -> Harness:
-    """Both formats from the definition: quotient and remainder of the significand."""
-    h = Harness()
+def _narrowed(h: Harness) -> None:
+    """Rounding of every float32 to bfloat16 and float16 is to nearest, ties to even, by quotient and remainder;
+    infinities stay, NaNs become quiet."""
     value, half = h.free(32, "value"), h.free(1, "half")
     fraction, exponent, sign = value[:23], value[23:31], value[31]
     rounded = up(shift(h.m, "step", place(value), half))
@@ -134,12 +130,10 @@ def _narrowed() -> Harness:
     h.check("nan", ~nan | (rounded == Cat(Mux(half, Const(0x7E00, 15), Const(0x7FC0, 15)), sign)))
     h.cover("subnormal", half & tiny & rounded[:10].any())
     h.cover("carries_to_infinity", half & (exponent == 142) & (rounded[:15] == 0x7C00))
-    return h
 
 
-def _widened() -> Harness:
-    """The value of a 16-bit code, and that rounding it again gives the code."""
-    h = Harness()
+def _widened(h: Harness) -> None:
+    """Widening of every 16-bit code is exact, and rounding gives the code again."""
     code, half = h.free(16, "code"), h.free(1, "half")
     wide = Signal(32)
     h.m.d.comb += wide.eq(widen(code, half))
@@ -158,26 +152,18 @@ def _widened() -> Harness:
     nan = Mux(half, exponent.all() & fraction.any(), code[7:15].all() & code[:7].any())
     h.check("round_trip", nan | (again == code))
     h.cover("subnormal_seen", subnormal)
-    return h
 
+
+_COUNTERS, _ROUNDING = "hdl/common/counters.py", "hdl/codec/narrowing/rounding.py"
 
 PROOFS = (
-    Proof("sums", "hdl/common/counters.py", f"Sums and comparisons in parts equal plain ones, at {len(_WIDTHS)} widths "
-          f"from {_WIDTHS[0]} to {_WIDTHS[-1]} bits.", _sums, "equivalence"),
-    Proof("counter", "hdl/common/counters.py", "A counter with registered carries counts as one that adds, after any "
-          "steps and clears.", lambda: _carry_counter(1), "induction", 1),
-    Proof("counter_by_16", "hdl/common/counters.py", "The same in steps of 16.", lambda: _carry_counter(16),
-          "induction", 1),
-    Proof("count_up", "hdl/common/counters.py", "A counter in two halves counts up as one that adds.",
-          lambda: _halves(count_up, 1), "induction", 1),
-    Proof("count_down", "hdl/common/counters.py", "A counter in two halves counts down as one that subtracts.",
-          lambda: _halves(count_down, -1), "induction", 1),
-    Proof("masks", "hdl/common/bits.py", "Thermometer masks, their lengths and counts of set bits equal their "
-          "definitions, at 4, 16 and 64 bits.", _masks, "equivalence"),
-    Proof("float_narrower", "hdl/codec/narrowing/rounding.py", "Rounding of every float32 to bfloat16 and float16 is "
-          "to nearest, ties to even, by quotient and remainder; infinities stay, NaNs become quiet.", _narrowed,
-          "equivalence"),
-    Proof("float_widener", "hdl/codec/narrowing/rounding.py", "Widening of every 16-bit code is exact, and rounding "
-          "gives the code again.", _widened, "equivalence"),
+    Proof("sums", _COUNTERS, _sums, depth=0, words={"widths": len(_WIDTHS), "least": _WIDTHS[0], "most": _WIDTHS[-1]}),
+    Proof("counter", _COUNTERS, _carry_counter, {"by": 1}),
+    Proof("counter_by_16", _COUNTERS, _carry_counter, {"by": 16}, said="The same in steps of 16."),
+    Proof("count_up", _COUNTERS, _halves, {"build": count_up, "by": 1}, words={"how": "up as one that adds"}),
+    Proof("count_down", _COUNTERS, _halves, {"build": count_down, "by": -1},
+          words={"how": "down as one that subtracts"}),
+    Proof("masks", "hdl/common/bits.py", _masks, depth=0),
+    Proof("float_narrower", _ROUNDING, _narrowed, depth=0), Proof("float_widener", _ROUNDING, _widened, depth=0),
 )
 """Proofs of arithmetic."""

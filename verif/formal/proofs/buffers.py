@@ -12,6 +12,7 @@ from cdma.hdl.common.skid import Skid, Spare
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.parts import place_after
 
 __all__ = ["PROOFS", "Watch", "of_engine"]
 
@@ -69,8 +70,9 @@ def _counted(h: Harness, dut: Any, capacity: int) -> Signal:
     return level
 
 
-def _skid() -> Harness:
-    h = Harness()
+def _skid(h: Harness) -> None:
+    """The skid buffer gives every transfer once, in order and unchanged, and keeps valid and payload until they are
+    taken."""
     dut = h.add("dut", Skid(8))
     h.drive(dut.i, "i")
     h.keeps(dut.o, "o")
@@ -82,11 +84,11 @@ def _skid() -> Harness:
     inside = Array([h.inner("dut.output"), h.inner("dut.spare")])
     h.check("watched_is_stored", ~watch.held | (inside[watch.ahead[0]] == watch.payload))
     h.check("one_cycle_of_latency", ~h.past(_moves(dut.i), "enters") | dut.o.valid)
-    return h
 
 
-def _spare() -> Harness:
-    h = Harness()
+def _spare(h: Harness) -> None:
+    """The spare place gives every transfer once, in order and unchanged, and keeps valid and payload until they are
+    taken."""
     dut = h.add("dut", Spare(8))
     h.drive(dut.i, "i")
     h.keeps(dut.o, "o")
@@ -99,17 +101,11 @@ def _spare() -> Harness:
     h.check("held_is_full", held == h.inner("dut.full"))
     h.check("kept_is_held", ~held | (h.inner("dut.kept") == kept))
     h.check("shown_is_next", ~dut.o.valid | (dut.o.payload == Mux(held, kept, dut.i.payload)))
-    return h
 
 
-def _between(row: Value, first: Value, number: Value, depth: int) -> Value:
-    """Which row, counted from the first one of a memory that wraps around, has a number."""
-    total = first + number
-    return row == Mux(total >= depth, total - depth, total)
-
-
-def _fifo(depth: int) -> Harness:
-    h = Harness()
+def _fifo(h: Harness, depth: int) -> None:
+    """A FIFO of {rows} gives every transfer once, in order and unchanged; its level is the number of transfers inside;
+    no read depends on a row that is written in the same cycle."""
     dut = h.add("dut", StreamFifo(8, depth))
     h.drive(dut.i, "i")
     h.keeps(dut.o, "o")
@@ -119,23 +115,22 @@ def _fifo(depth: int) -> Harness:
     produce, consume = h.inner("dut.fifo.produce"), h.inner("dut.fifo.consume")
     h.check("rows_fit", inside <= depth)
     h.check("places_fit", (produce < depth) & (consume < depth))
-    h.check("places_are_level_apart", _between(produce, consume, Mux(inside == depth, 0, inside), depth)
+    h.check("places_are_level_apart", produce == place_after(consume, Mux(inside == depth, 0, inside), depth)
             if depth > 1 else 1)
     h.check("level_is_rows_and_output", level == inside + shown)
     watch = Watch(h, _moves(dut.i), dut.i.payload, _moves(dut.o), dut.o.payload, level, len(level))
     at_output = shown & (watch.ahead == 0)
     for number, row in enumerate(h.platform.memories[0]):
-        here = _between(Value.cast(number), consume, watch.ahead - shown, depth)
+        here = Value.cast(number) == place_after(consume, watch.ahead - shown, depth)
         h.check(f"watched_in_row_{number}", ~watch.held | at_output | ~here | (row == watch.payload))
     h.check("watched_at_output", ~watch.held | ~at_output | (dut.o.payload == watch.payload))
     h.check("full_takes_none", (inside != depth) | ~dut.i.ready)
     h.cover("wraps", (produce == 0) & watch.held)
-    return h
 
 
-def _row_fifo() -> Harness:
-    depth, parts, width = 4, 2, 8
-    h = Harness()
+def _row_fifo(h: Harness, depth: int = 4, parts: int = 2, width: int = 8) -> None:
+    """Rows that are written in parts come out whole, once, in order, with what each part was written with last, while
+    no more rows are committed than fit."""
     m = h.m
     dut = h.add("dut", RowFifo(width, parts, depth))
     enable, data, commit = h.free(parts, "enable"), h.free(width, "data"), h.free(1, "commit")
@@ -150,7 +145,7 @@ def _row_fifo() -> Harness:
     opened, oldest = h.inner("dut.opened"), h.inner("dut.oldest")
     h.check("level_is_told", level == dut.level)
     h.check("level_is_rows_and_output", level == inside + shown)
-    h.check("places_are_level_apart", _between(opened, oldest, inside, depth))
+    h.check("places_are_level_apart", opened == place_after(oldest, inside, depth))
     h.check("rows_fit", level <= depth)
     h.check("output_is_filled", shown | (inside <= 1))
     # The watched row: what its parts were written with last, and which parts were.
@@ -191,36 +186,29 @@ def _row_fifo() -> Harness:
     h.check("open_is_last", ~held | closed | (ahead == level))
     h.check("closed_is_inside", ~held | ~closed | (ahead < level))
     for number, row in enumerate(h.platform.memories[0]):
-        here = _between(Value.cast(number), oldest, ahead - shown, depth)
+        here = Value.cast(number) == place_after(oldest, ahead - shown, depth)
         h.check(f"watched_in_row_{number}", ~held | at_output | ~here | same(row))
     h.cover("watched_leaves", done & written.all())
     h.cover("full", level == depth)
-    return h
 
 
 def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
     """The buffers of an engine: the FIFO of its lanes' bursts, and those that have no parameters."""
     depth = max(1, config.outstanding_reads - 1)
-    fixed = tuple(proof for proof in PROOFS if not proof.name.startswith("fifo_"))
-    return (*fixed, Proof(
-        "burst_fifo", "hdl/common/fifo.py", f"A FIFO of {depth} {'row' if depth == 1 else 'rows'} gives every transfer "
-        "once, in order and unchanged; its level is the number of transfers inside; no read depends on a row that is "
-        "written in the same cycle.", lambda: _fifo(depth), "induction", 1, cover_depth=depth + 10, configured=True))
+    rows = "1 row" if depth == 1 else f"{depth} rows"
+    return (*_FIXED, Proof("burst_fifo", _FIFO, _fifo, {"depth": depth}, words={"rows": rows}, cover_depth=depth + 10,
+                           configured=True))
 
+
+_FIFO = "hdl/common/fifo.py"
+_SKID, _SPARE = (Proof(name, "hdl/common/skid.py", build) for name, build in (("skid", _skid), ("spare", _spare)))
+_ROW_FIFO = Proof("row_fifo", "hdl/common/row_fifo.py", _row_fifo)
+_FIXED = _SKID, _SPARE, _ROW_FIFO
 
 PROOFS = (
-    Proof("skid", "hdl/common/skid.py", "The skid buffer gives every transfer once, in order and unchanged, and keeps "
-          "valid and payload until they are taken.", _skid, "induction", 1),
-    Proof("spare", "hdl/common/skid.py", "The spare place gives every transfer once, in order and unchanged, and keeps "
-          "valid and payload until they are taken.", _spare, "induction", 1),
-    Proof("fifo_4", "hdl/common/fifo.py", "A FIFO of 4 rows gives every transfer once, in order and unchanged; its "
-          "level is the number of transfers inside; no read depends on a row that is written in the same cycle.",
-          lambda: _fifo(4), "induction", 1),
-    Proof("fifo_5", "hdl/common/fifo.py", "The same of 5 rows, whose places do not wrap around by themselves.",
-          lambda: _fifo(5), "induction", 1, cover_depth=14),
-    Proof("fifo_1", "hdl/common/fifo.py", "The same of one row.", lambda: _fifo(1), "induction", 1),
-    Proof("row_fifo", "hdl/common/row_fifo.py", "Rows that are written in parts come out whole, once, in order, with "
-          "what each part was written with last, while no more rows are committed than fit.", _row_fifo, "induction",
-          1),
+    _SKID, _SPARE, Proof("fifo_4", _FIFO, _fifo, {"depth": 4}, words={"rows": "4 rows"}),
+    Proof("fifo_5", _FIFO, _fifo, {"depth": 5}, cover_depth=14,
+          said="The same of 5 rows, whose places do not wrap around by themselves."),
+    Proof("fifo_1", _FIFO, _fifo, {"depth": 1}, said="The same of one row."), _ROW_FIFO,
 )
 """Proofs of buffers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
@@ -18,16 +19,10 @@ from cdma.verif.formal.proof import Proof
 __all__ = ["PROOFS", "of_engine"]
 
 
-def _channel(h: Harness, interface: Any, channel: str, fields: tuple[str, ...], assumed: bool, name: str = "") -> None:
-    """Valid and payload of a channel stay until they are taken: an assumption about inputs, else an assertion."""
-    valid, ready = getattr(interface, f"{channel}valid"), getattr(interface, f"{channel}ready")
-    payload = Cat(Value.cast(getattr(interface, f"{channel}{each}")) for each in fields)
-    name = name or channel
-    waited, was = Signal(name=f"{name}_waited"), Signal(len(payload), name=f"{name}_was", reset_less=True)
-    h.m.d.sync += [waited.eq(valid & ~ready), was.eq(payload)]
-    claim = h.assume if assumed else h.check
-    claim(f"{name}_valid_stays", ~waited | valid)
-    claim(f"{name}_payload_stays", ~waited | ~valid | (payload == was))
+def _stream(interface: Any, channel: str, fields: tuple[str, ...]) -> SimpleNamespace:
+    """A channel as a stream."""
+    return SimpleNamespace(valid=getattr(interface, f"{channel}valid"), ready=getattr(interface, f"{channel}ready"),
+                           payload=Cat(Value.cast(getattr(interface, f"{channel}{each}")) for each in fields))
 
 
 def _free_channel(h: Harness, interface: Any, channel: str, fields: tuple[str, ...], name: str = "") -> None:
@@ -36,11 +31,12 @@ def _free_channel(h: Harness, interface: Any, channel: str, fields: tuple[str, .
     for each in ("valid", *fields):
         target = Value.cast(getattr(interface, f"{channel}{each}"))
         h.m.d.comb += target.eq(h.free(len(target), f"{name}{each}"))
-    _channel(h, interface, channel, fields, assumed=True, name=name)
+    h.promise(_stream(interface, channel, fields), name, h.assume)
 
 
-def _lite(address_bits: int) -> Harness:
-    h = Harness()
+def _lite(h: Harness, address_bits: int) -> None:
+    """The register bus answers each request once, with the result of one access to the address and data that were sent,
+    and keeps every rule of AXI4-Lite for subordinates."""
     m = h.m
     dut = h.add("dut", AxiLite(address_bits))
     bus, port = dut.bus, dut.port
@@ -48,7 +44,7 @@ def _lite(address_bits: int) -> Harness:
         _free_channel(h, bus, channel, fields)
     for channel, fields in (("b", ("resp",)), ("r", ("resp", "data"))):
         m.d.comb += getattr(bus, f"{channel}ready").eq(h.free(1, f"{channel}ready"))
-        _channel(h, bus, channel, fields, assumed=False)
+        h.promise(_stream(bus, channel, fields), channel, h.check)
     ack, error, read_data = h.free(1, "ack"), h.free(1, "error"), h.free(32, "read_data")
     m.d.comb += [port.ack.eq(ack), port.error.eq(error), port.read_data.eq(read_data)]
     # The registers answer an access once, in the next cycle or later.
@@ -107,7 +103,6 @@ def _lite(address_bits: int) -> Harness:
     _lite_rules(h, bus, counts)
     h.cover("error_response", bus.bvalid & (bus.bresp == 2))
     h.cover("second_read", moves["r"] & (counts["ar"] == 2))
-    return h
 
 
 def _lite_rules(h: Harness, bus: Any, counts: dict[str, Signal]) -> None:
@@ -124,9 +119,10 @@ def _lite_rules(h: Harness, bus: Any, counts: dict[str, Signal]) -> None:
 _REQUEST = ("addr", "len", "size", "burst")
 
 
-def _arbiter(inputs: int, write: bool, address_bits: int = 16, beat_bytes: int = 4, outstanding: int = 4) -> Harness:
-    """Grants of one channel of requests; other channels are free."""
-    h = Harness()
+def _arbiter(h: Harness, inputs: int, write: bool, address_bits: int = 16, beat_bytes: int = 4,
+             outstanding: int = 4) -> None:
+    """Of {inputs} masters one is granted at a time; its request comes to the port unchanged and stays; a master that
+    asks waits for {others} at most."""
     m = h.m
     channel = "aw" if write else "ar"
     dut = h.add("dut", (AxiWriteArbiter if write else AxiReadArbiter)(
@@ -138,7 +134,7 @@ def _arbiter(inputs: int, write: bool, address_bits: int = 16, beat_bytes: int =
             m.d.comb += getattr(dut.i[number], name).eq(h.free(1, f"i{number}_{name}"))
     for name in ((f"{channel}ready", "wready", "bvalid") if write else (f"{channel}ready", "rvalid")):
         m.d.comb += getattr(port, name).eq(h.free(1, f"o_{name}"))
-    _channel(h, port, channel, _REQUEST, assumed=False)
+    h.promise(_stream(port, channel, _REQUEST), channel, h.check)
 
     readies = Cat(getattr(dut.i[number], f"{channel}ready") for number in range(inputs))
     valids = Cat(getattr(dut.i[number], f"{channel}valid") for number in range(inputs))
@@ -171,12 +167,11 @@ def _arbiter(inputs: int, write: bool, address_bits: int = 16, beat_bytes: int =
     h.check("latest_is_there", latest < inputs)
     h.check("wait_and_place", (waits == 0) | (waits + before < inputs))
     h.cover("waits_longest", waits == inputs - 1)
-    return h
 
 
-def _ring(config: EngineConfig) -> Harness:
-    """A ring whose driver moves the tail forward, and whose engine reads one entry at a time."""
-    h = Harness()
+def _ring(h: Harness, config: EngineConfig) -> None:
+    """Head and tail of a ring stay inside it, the head never passes the tail, each entry is taken once, and a refused
+    write changes nothing, while the driver moves the tail forward."""
     m = h.m
     dut = h.add("dut", Ring(config))
     values = dut.values
@@ -220,42 +215,29 @@ def _ring(config: EngineConfig) -> Harness:
     h.check("refused_changes_nothing", ~refused | ended | (kept == h.past(kept, "values")))
     h.cover("wraps", h.past(values.head, "head") > values.head)
     h.cover("several_entries", level == 5)
-    return h
 
 
-def _arbiter_proof(kind: str, inputs: int, *sizes: int, configured: bool = False) -> Proof:
-    others = "1 other" if inputs == 2 else f"{inputs - 1} others"
-    return Proof(
-        f"{kind}_arbiter" if configured else f"{kind}_arbiter_{inputs}", "hdl/engine/axi/arbiter.py",
-        f"Of {inputs} masters one is granted at a time; its request comes to the port unchanged and stays; a master "
-        f"that asks waits for {others} at most.",
-        lambda: _arbiter(inputs, kind == "write", *sizes), "induction", 1, configured=configured)
+def _arbiter_proof(kind: str, inputs: int, **configured: int) -> Proof:
+    return Proof(f"{kind}_arbiter" if configured else f"{kind}_arbiter_{inputs}", "hdl/engine/axi/arbiter.py", _arbiter,
+                 {"inputs": inputs, "write": kind == "write", **configured}, configured=bool(configured),
+                 words={"others": "1 other" if inputs == 2 else f"{inputs - 1} others"})
 
 
 def _ring_proof(config: EngineConfig, configured: bool = False) -> Proof:
-    return Proof(
-        "ring", "hdl/engine/control/ring.py",
-        "Head and tail of a ring stay inside it, the head never passes the tail, each entry is taken once, and a "
-        "refused write changes nothing, while the driver moves the tail forward.",
-        lambda: _ring(config), "induction", 2, cover_depth=30, configured=configured)
+    return Proof("ring", "hdl/engine/control/ring.py", _ring, {"config": config}, 2, cover_depth=30,
+                 configured=configured)
 
 
-_LITE = Proof(
-    "axi_lite", "hdl/engine/axi/lite.py", "The register bus answers each request once, with the result of one access "
-    "to the address and data that were sent, and keeps every rule of AXI4-Lite for subordinates.",
-    lambda: _lite(ADDRESS_BITS), "induction", 1, cover_depth=16)
+_LITE = Proof("axi_lite", "hdl/engine/axi/lite.py", _lite, {"address_bits": ADDRESS_BITS}, cover_depth=16)
 
 
 def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
     """The register bus, the arbiters at an engine's link, and its rings."""
-    sizes = config.address_bits, config.link_beat_bytes
-    readers = 4 if config.page_lists else 2
-    return (
-        _LITE, _arbiter_proof("read", readers, *sizes, config.link_reads, configured=True),
-        *([_arbiter_proof("write", 2, *sizes, config.outstanding_link_writes, configured=True)]
-          if config.write_back else []),
-        _ring_proof(config, configured=True),
-    )
+    sizes = {"address_bits": config.address_bits, "beat_bytes": config.link_beat_bytes}
+    arbiters = [_arbiter_proof("read", 4 if config.page_lists else 2, **sizes, outstanding=config.link_reads)]
+    if config.write_back:
+        arbiters.append(_arbiter_proof("write", 2, **sizes, outstanding=config.outstanding_link_writes))
+    return _LITE, *arbiters, _ring_proof(config, configured=True)
 
 
 PROOFS = (

@@ -14,8 +14,10 @@ __all__ = ["PROOFS"]
 _SPACE = 3      # cycles in which no record follows another one
 
 
-def _coalescer() -> Harness:
-    h = Harness()
+def _coalescer(h: Harness) -> None:
+    """Records are reported together when there are as many as wanted, after a flush, or when the first of them has
+    waited for its time and 2 cycles, and at no other time, for every number of {count} bits and time of {time}; one
+    that is counted in the cycle of a report is the first of the next ones."""
     dut = h.add("dut", Coalescer())
     counts, flush, clear = (h.free(1, name) for name in ("counts", "flush", "clear"))
     count, time = h.fixed(COALESCE_BITS, "count"), h.free(TIME_BITS, "time")
@@ -56,14 +58,8 @@ def _coalescer() -> Harness:
     h.cover("reported_by_time", dut.report & ~enough & ~flushed)
     h.cover("reported_by_number", dut.report & ~late & ~flushed & (count > 1))
     h.cover("a_record_in_a_report", first & (waiting == 1) & (limit == 2))
-    return h
 
 
-PROOFS = (
-    Proof("coalescer", "hdl/engine/control/coalescer.py",
-          "Records are reported together when there are as many as wanted, after a flush, or when the first of them "
-          f"has waited for its time and 2 cycles, and at no other time, for every number of {COALESCE_BITS} bits and "
-          f"time of {TIME_BITS}; one that is counted in the cycle of a report is the first of the next ones.",
-          _coalescer, "induction", 1, cover_depth=16),
-)
+PROOFS = (Proof("coalescer", "hdl/engine/control/coalescer.py", _coalescer, cover_depth=16,
+                words={"count": COALESCE_BITS, "time": TIME_BITS}),)
 """The proof of the coalescer."""

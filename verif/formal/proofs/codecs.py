@@ -14,10 +14,13 @@ from cdma.hdl.common.bits import thermometer
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 
-__all__ = ["BEAT", "PROOFS", "Packet", "Sent", "in_time"]
+__all__ = ["BEAT", "BLOCK", "PROOFS", "Packet", "Sent", "in_time", "taken"]
 
 BEAT = 16
 """Bytes of a beat."""
+
+BLOCK = 512
+"""Raw bytes of a block, the fewest that can be built; they size the memories."""
 
 
 class Sent:
@@ -50,19 +53,25 @@ class Sent:
 
     def compare(self, h: Harness, stream: Any) -> Signal:
         """Asserts that a stream gives the packet, and nothing behind it; returns the number of its beats so far."""
-        shown = Signal(range(len(self.data) + 1), name="shown")
-        last = shown == self.final
-        with h.m.If(stream.valid & stream.ready):
-            h.m.d.sync += shown.eq(shown + 1)
-        h.check("no_further_beat", ~stream.valid | (shown <= self.final))
-        h.check("last", ~stream.valid | (stream.payload.last == last))
-        h.check("keep", ~stream.valid | ~last | (stream.payload.keep == self.keep))
-        keep = Mux(last, self.keep, -1)
+        shown = taken(h, stream, len(self.data), self.final, self.keep)
+        keep = Mux(shown == self.final, self.keep, -1)
         for number in range(len(self.keep)):
             byte = Array(self.data)[shown].word_select(number, 8)
             h.check(f"byte_{number}", ~stream.valid | ~keep[number] | (
                 stream.payload.data.word_select(number, 8) == byte))
         return shown
+
+
+def taken(h: Harness, stream: Any, most: int, final: Value, keep: Value) -> Signal:
+    """Asserts that a packet of a stream ends with a beat, with bytes; returns the number of its beats so far."""
+    shown = Signal(range(most + 1), name="shown")
+    with h.m.If(stream.valid & stream.ready):
+        h.m.d.sync += shown.eq(shown + 1)
+    last = shown == final
+    h.check("no_further_beat", ~stream.valid | (shown <= final))
+    h.check("last", ~stream.valid | (stream.payload.last == last))
+    h.check("keep", ~stream.valid | ~last | (stream.payload.keep == keep))
+    return shown
 
 
 class Packet(Sent):
@@ -86,8 +95,9 @@ def in_time(h: Harness, done: Value, within: int) -> None:
     h.check("ends_in_time", (cycle < within) | done)
 
 
-def _lines(beat_bytes: int, element: int, beats: int, within: int) -> Harness:
-    h = Harness()
+def _lines(h: Harness, beat_bytes: int, element: int, beats: int, within: int) -> None:
+    """A packet of elements of {bits} bits comes back from compressor and decompressor ({beat_bytes}-byte beats) as it
+    was, without an error and within the time stated."""
     m = h.m
     compressor = h.add("compressor", Compressor(beat_bytes, (element,)))
     decompressor = h.add("decompressor", Decompressor(beat_bytes, (element,)))
@@ -107,24 +117,12 @@ def _lines(beat_bytes: int, element: int, beats: int, within: int) -> Harness:
     in_time(h, shown > packet.final, within)
     h.cover("longest_packet_returns", shown == beats)
     h.cover("partial_line_returns", (shown > packet.final) & ~packet.keep.all())
-    return h
 
 
-def _round_trip(beat_bytes: int, element: int, beats: int, depth: int, solver: str) -> Proof:
-    return Proof(
-        f"lines_{8 * element}_{beat_bytes}_{beats}", "hdl/codec/lines",
-        f"A packet of elements of {8 * element} bits comes back from compressor and decompressor ({beat_bytes}-byte "
-        "beats) as it was, without an error and within the time stated.",
-        lambda: _lines(beat_bytes, element, beats, depth - 1), "bounded", depth, "deep",
-        coverage=f"any packet of 1 element to {beats} beats, {_share(beat_bytes, beats)}, with any data",
-        cover_depth=depth, solver=solver)
-
-
-def _share(beat_bytes: int, beats: int) -> str:
-    line = LINE_BYTES // beat_bytes
-    return "a whole line" if beats == line else f"{beats} beats of the {line} of a line" if beats < line else \
-        f"{beats // line} lines"
-
-
-PROOFS = (_round_trip(16, 4, 2, 22, "smt"), _round_trip(16, 4, 4, 27, "sat"))
+PROOFS = tuple(
+    Proof(f"lines_32_{BEAT}_{beats}", "hdl/codec/lines", _lines,
+          {"beat_bytes": BEAT, "element": 4, "beats": beats, "within": depth - 1}, depth, "deep",
+          f"any packet of 1 element to {beats} beats, {beats} beats of the {LINE_BYTES // BEAT} of a line, with "
+          "any data", depth, solver=solver, words={"bits": 32})
+    for beats, depth, solver in ((2, 22, "smt"), (4, 27, "sat")))
 """Proofs of the codecs."""

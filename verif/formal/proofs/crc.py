@@ -21,7 +21,6 @@ from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "of_engine"]
 
-_UNIT = "hdl/engine/link/crc32c.py"
 _GENERATOR = 0x1EDC_6F41
 _REFLECTED = int(f"{_GENERATOR:032b}"[::-1], 2)
 _ONES = 0xFFFF_FFFF
@@ -83,9 +82,10 @@ def _only_adds(fragment: Fragment) -> None:
                 raise ValueError(f"a linear network must add bits alone, not have {value!r}")
 
 
-def _matrices(words: int) -> Harness:
-    """Each matrix on vectors of one bit, which the solver chooses."""
-    h = Harness()
+def _matrices(h: Harness, words: int) -> None:
+    """What the CRC-32C unit adds for a beat of {bytes} bytes, and what it multiplies by for a beat and for a word, is
+    division by the polynomial 0x1EDC6F41, bit by bit, for every single bit; its networks have exclusive-ors alone, so
+    for all data and remainders."""
     m = h.m
     dut = h.add("dut", Crc32c(WORD_BYTES * words))
     length = _WORD * words
@@ -105,12 +105,12 @@ def _matrices(words: int) -> Harness:
         h.check(f"column_of_{name}", ~known | (shown == expected))
         h.check(f"{name}_of_nothing", (given != 0) | (shown == 0))
         h.cover(f"{name}_is_known", known)
-    return h
 
 
-def _messages(words: int) -> Harness:
-    """Messages of any length, data and gaps; the matrices are the unit's, on what its registers are shown to hold."""
-    h = Harness()
+def _messages(h: Harness, words: int) -> None:
+    """For messages of any length in beats of {bytes} bytes, the last with any number of words, each beat is added to
+    the product of what was before and the matrix of a beat, the end is multiplied once for each word of the last beat,
+    and the value comes in the time stated, while the next message may begin."""
     m = h.m
     dut = h.add("dut", Crc32c(WORD_BYTES * words))
     beat = dut.i.payload
@@ -159,40 +159,20 @@ def _messages(words: int) -> Harness:
     h.check("words_fit", (since == 0) | ((length >= 1) & (length <= words) & (since <= length + 2)))
     h.cover("longest_end", dut.done & (length == words))
     h.cover("next_message_meanwhile", given & dut.busy & inside)
-    return h
 
 
-def _which(words: int, configured: bool) -> str:
-    """The set: of the table's, the narrowest beats run in continuous integration."""
-    return "shallow" if configured or words == 4 else "deep"
-
-
-def _matrices_proof(words: int, configured: bool = False) -> Proof:
-    return Proof(
-        f"crc_matrices_{WORD_BYTES * words}", _UNIT,
-        f"What the CRC-32C unit adds for a beat of {WORD_BYTES * words} bytes, and what it multiplies by for a beat "
-        "and for a word, is division by the polynomial 0x1EDC6F41, bit by bit, for every single bit; its networks have "
-        "exclusive-ors alone, so for all data and remainders.", lambda: _matrices(words), "induction", 1,
-        _which(words, configured), cover_depth=6, configured=configured)
-
-
-def _messages_proof(words: int, configured: bool = False) -> Proof:
-    return Proof(
-        f"crc_messages_{WORD_BYTES * words}", _UNIT,
-        f"For messages of any length in beats of {WORD_BYTES * words} bytes, the last with any number of words, each "
-        "beat is added to the product of what was before and the matrix of a beat, the end is multiplied once for each "
-        "word of the last beat, and the value comes in the time stated, while the next message may begin.",
-        lambda: _messages(words), "induction", 1, _which(words, configured),
-        cover_depth=words + 8, configured=configured)
+def _proof(name: str, words: int, configured: bool = False) -> Proof:
+    build, covers = {"matrices": (_matrices, 6), "messages": (_messages, words + 8)}[name]
+    # Of the table's, the narrowest beats run in continuous integration.
+    return Proof(f"crc_{name}_{WORD_BYTES * words}", "hdl/engine/link/crc32c.py", build, {"words": words},
+                 set="shallow" if configured or words == 4 else "deep", cover_depth=covers, configured=configured,
+                 words={"bytes": WORD_BYTES * words})
 
 
 def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
     """The CRC of an engine, if it has one."""
-    words = config.link_words
-    return (_matrices_proof(words, True), _messages_proof(words, True)) if config.crc else ()
+    return tuple(_proof(name, config.link_words, True) for name in ("matrices", "messages")) if config.crc else ()
 
 
-PROOFS = (
-    *(_matrices_proof(words) for words in (4, 8, 16)), *(_messages_proof(words) for words in (4, 8, 16)),
-)
+PROOFS = tuple(_proof(name, words) for name in ("matrices", "messages") for words in (4, 8, 16))
 """Proofs of the CRC."""

@@ -17,13 +17,12 @@ __all__ = ["PROOFS"]
 _CLEARING = 5
 
 
-def _fifo(depth: int) -> Harness:
-    """Both sides are cleared for some ticks of both clocks; from then on each clock ticks at will.
-
-    A cycle of the harness is a moment in which one clock ticks, both do, or none does. A synchroniser that samples a
-    bit while it changes, or in the moment after, takes the old value or the new one.
-    """
-    h = Harness()
+def _fifo(h: Harness, depth: int) -> None:
+    """Between two clocks of any frequencies and phases every transfer comes out once, in order and unchanged, and stays
+    until it is taken, through a FIFO of {depth} rows; in each moment either clock ticks, or both, or none."""
+    # Both sides are cleared for some ticks of both clocks; from then on each clock ticks at will. A cycle of the
+    # harness is a moment in which one clock ticks, both do, or none does. A synchroniser that samples a bit while it
+    # changes, or in the moment after, takes the old value or the new one.
     m = h.m
     for name in ("near", "far"):
         setattr(m.domains, name, domain := ClockDomain(name))
@@ -62,7 +61,6 @@ def _fifo(depth: int) -> Harness:
     row = Array(h.platform.memories[0])[(taken + watch.ahead - shown)[:exact_log2(depth)]]
     inside = Mux(shown & (watch.ahead == 0), dut.o.payload, row)
     h.check("watched_is_in_its_row", ~watch.held | (inside == watch.payload))
-    return h
 
 
 _SIDES = (("written", "to_read"), ("taken", "to_write"))
@@ -111,10 +109,6 @@ def _binary(h: Harness, gray: Signal, name: str) -> Signal:
     return number
 
 
-PROOFS = tuple(
-    Proof(f"dual_clock_fifo_{depth}", "hdl/common/dual_clock_fifo.py", "Between two clocks of any frequencies and "
-          "phases every transfer comes out once, in order and unchanged, and stays until it is taken, through a FIFO "
-          f"of {depth} rows; in each moment either clock ticks, or both, or none.", lambda depth=depth: _fifo(depth),
-          "induction", 1, cover_depth=covers)
-    for depth, covers in ((4, 34), (8, 60)))
+PROOFS = tuple(Proof(f"dual_clock_fifo_{depth}", "hdl/common/dual_clock_fifo.py", _fifo, {"depth": depth},
+                     cover_depth=covers) for depth, covers in ((4, 34), (8, 60)))
 """Proofs of clock crossings."""

@@ -1,4 +1,5 @@
-"""Proofs of the engine's AXI masters: they keep the rules of AXI4 while the memory does."""
+"""Proofs of burst splitters, whose bursts are legal and exactly the bytes of their request, and of the engine's AXI
+masters, which keep the rules of AXI4 while the memory does."""
 
 from __future__ import annotations
 
@@ -8,19 +9,98 @@ from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.engine.axi.bursts import BurstSplitter, burst_beats
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.writer import AxiWriter
 from cdma.hdl.engine.transfer.records import LENGTH_BITS
 from cdma.verif.formal.bus_rules import Rules, read_rules, write_rules
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
-from cdma.verif.formal.proofs.inside import FifoInside, splitter_is_legal
+from cdma.verif.formal.proofs.parts import FifoInside, choose, splitter_is_legal
 
 __all__ = ["PROOFS", "of_engine", "reader", "writer"]
 
 Sizes = tuple[int, int, int]
 """Bits of an address, bytes of a beat, bits of a length."""
+
+
+_BOUNDARY = 4096
+
+
+def _splitter(h: Harness, sizes: Sizes, most_beats: int) -> None:
+    """Bursts of a request follow on each other, stay within 4 KiB and the greatest length, and have exactly its bytes;
+    all but the last reach a boundary ({sizes[0]}-bit addresses, {lengths}beats of {sizes[1]} bytes, {beats} of them in
+    a burst)."""
+    m, (address_bits, beat_bytes, length_bits) = h.m, sizes
+    dut = h.add("dut", BurstSplitter(address_bits, beat_bytes, length_bits, most_beats))
+    h.drive(dut.i, "i")
+    h.keeps(dut.o, "o")
+    begin, drop = h.free(1, "begin"), h.free(1, "drop")
+    m.d.comb += [dut.begin.eq(begin), dut.drop.eq(drop)]
+    shift, beats = exact_log2(beat_bytes), burst_beats(beat_bytes, most_beats)
+    beat_bits = exact_log2(beats)
+    request, burst = dut.i.payload, dut.o.payload
+    h.assume("some_bytes", ~dut.i.valid | (request.bytes != 0))
+    h.assume("aligned", ~dut.i.valid | ~request.address[:shift].any())
+
+    # What is left of the request: its next address, and its bytes.
+    next_address = Signal(address_bits, name="next_address", reset_less=True)
+    left = Signal(length_bits, name="left", reset_less=True)
+    busy, whole = Signal(name="busy"), Signal(name="whole")
+    takes, gives = dut.i.valid & dut.i.ready, dut.o.valid & dut.o.ready
+    size = Signal(length_bits + 2, name="size")
+    m.d.comb += size.eq(((burst.len + 1) << shift) - Mux(burst.last & (burst.tail != 0), beat_bytes - burst.tail, 0))
+    idle = dut.i.ready
+    with m.If(takes):
+        m.d.sync += [next_address.eq(request.address), left.eq(request.bytes), busy.eq(1), whole.eq(1)]
+    with m.Elif(gives):
+        m.d.sync += [next_address.eq(next_address + size), left.eq(left - size), busy.eq(~burst.last), whole.eq(0)]
+    with m.Elif(drop & ~dut.o.valid):
+        m.d.sync += busy.eq(0)
+
+    shows = dut.o.valid
+    end = Signal(14, name="end")
+    m.d.comb += end.eq(burst.address[:12] + ((burst.len + 1) << shift))
+    h.check("begins_where_the_last_one_ended", ~shows | (burst.address == next_address))
+    h.check("inside_4_kib", ~shows | (end <= _BOUNDARY))
+    h.check("not_too_long", ~shows | (burst.len < beats))
+    h.check("has_bytes_of_the_request", ~shows | (size <= left))
+    h.check("last_has_the_rest", ~shows | (burst.last == (size == left)))
+    h.check("others_reach_a_boundary", ~shows | burst.last | ((end & (beats * beat_bytes - 1)) == 0))
+    h.check("belongs_to_a_request", ~shows | busy)
+    h.cover("second_burst", shows & ~whole)
+    h.cover("last_burst_with_tail", shows & ~whole & burst.last & (burst.tail != 0))
+    _splitter_invariants(h, dut, idle, busy, whole, next_address, left, burst, shift, beat_bits)
+
+
+def _splitter_invariants(h: Harness, dut: BurstSplitter, idle: Value, busy: Value, whole: Value, next_address: Value,
+                         left: Value, burst: Value, shift: int, beat_bits: int) -> None:
+    """What the registers of the splitter mean."""
+    offset, segment, segments, beats, partial = (
+        h.inner(f"dut.{name}") for name in ("offset", "segment", "segments", "beats", "partial"))
+    tail, carry, counts, borrow, state = (
+        h.inner(f"dut.{name}") for name in ("tail", "carry", "counts", "borrow", "fsm_state"))
+    width = len(left) + 1
+    rows, cut, give = Signal(width, name="rows"), Signal(name="cut"), Signal(name="give")
+    after = Signal(width, name="rows_after")
+    half, low = len(segment) // 2, len(segments) // 2
+    h.m.d.comb += [
+        rows.eq(left[shift:] + left[:shift].any()),
+        give.eq(dut.o.valid), cut.eq(~idle & ~give),
+        after.eq(Cat(beats, (segments - counts)[:len(segments)])),
+    ]
+    h.check("states", state < 3)
+    h.check("idle_without_request", busy == ~idle)
+    h.check("some_left", ~busy | (left != 0))
+    h.check("address_is_kept", ~busy | (Cat(Const(0, shift), offset, segment) == next_address))
+    h.check("tail_is_kept", ~busy | (tail == left[:shift]))
+    h.check("partial_at_first", ~cut | (partial == (whole & left[:shift].any())))
+    h.check("rows_are_kept", ~cut | (Cat(beats, segments) + partial == rows))
+    h.check("rows_after", ~give | burst.last | (after + burst.len + 1 == rows))
+    h.check("offset_is_0_later", ~cut | whole | (offset == 0))
+    h.check("no_partial_behind_cut", ~give | ~partial)
+    h.check("carry_is_kept", ~give | (carry == segment[:half].all()))
+    h.check("borrow_is_kept", ~give | (borrow == (counts & ~segments[:low].any())))
 
 
 def _request(h: Harness, dut: Any, shift: int) -> None:
@@ -31,16 +111,10 @@ def _request(h: Harness, dut: Any, shift: int) -> None:
     h.assume("aligned", ~dut.i.valid | ~dut.i.payload.address[:shift].any())
 
 
-def _free(h: Harness, axi: Any, names: tuple[str, ...]) -> None:
-    """Inputs of a port that the solver chooses."""
-    for name in names:
-        target = Value.cast(getattr(axi, name))
-        h.m.d.comb += target.eq(h.free(len(target), name))
-
-
 def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
            passes_errors: bool = False) -> tuple[AxiReader, Rules]:
-    """Puts a reader into a harness: its memory keeps the rules, and it has to; with what its registers mean."""
+    """The reader keeps every rule of AXI4 for managers, while the memory keeps those for subordinates
+    ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts})."""
     address_bits, beat_bytes, length_bits = sizes
     shift, beat_bits = exact_log2(beat_bytes), exact_log2(burst_beats(beat_bytes, most_beats))
     dut = h.add("dut", AxiReader(address_bits, beat_bytes, length_bits, outstanding, most_beats,
@@ -48,7 +122,7 @@ def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
     axi = dut.axi
     _request(h, dut, shift)
     h.keeps(dut.o, "o", unless=dut.stop)
-    _free(h, axi, ("arready", "rid", "rdata", "rresp", "rlast", "rvalid"))
+    choose(h, axi, ("arready", "rid", "rdata", "rresp", "rlast", "rvalid"))
     rules = read_rules(h, axi, outstanding)
     shows = splitter_is_legal(h, "dut.splitter", shift, beat_bits)
     open_ = FifoInside(h, "dut.open", outstanding - 1)
@@ -75,14 +149,15 @@ def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
 
 
 def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0) -> tuple[AxiWriter, Rules]:
-    """Puts a writer into a harness, like :func:`reader`."""
+    """The writer keeps every rule of AXI4 for managers, while the memory keeps those for subordinates
+    ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts})."""
     address_bits, beat_bytes, length_bits = sizes
     shift, most = exact_log2(beat_bytes), burst_beats(beat_bytes, most_beats)
     dut = h.add("dut", AxiWriter(address_bits, beat_bytes, length_bits, outstanding, most_beats, whole))
     axi = dut.axi
     _request(h, dut, shift)
     h.drive(dut.data, "data")
-    _free(h, axi, ("awready", "wready", "bid", "bresp", "bvalid"))
+    choose(h, axi, ("awready", "wready", "bid", "bresp", "bvalid"))
     rules = write_rules(h, axi, outstanding)
     shows = splitter_is_legal(h, "dut.splitter", shift, exact_log2(most))
     open_ = FifoInside(h, "dut.open", outstanding - 1)
@@ -129,24 +204,21 @@ def _requested(axi: Any, channel: str) -> Value:
     return Cat(Const(0, 17), field["burst"], field["size"], field["len"], field["addr"], field["id"])
 
 
-def _proof(name: str, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0,
-           configured: bool = False, passes_errors: bool = False) -> Proof:
+def _splitter_proof(name: str, sizes: Sizes, most_beats: int, said: str = "", lengths: str = "",
+                    configured: bool = False) -> Proof:
+    return Proof(name, "hdl/engine/axi/bursts.py", _splitter, {"sizes": sizes, "most_beats": most_beats},
+                 cover_depth=14, configured=configured, said=said,
+                 words={"lengths": lengths, "beats": burst_beats(sizes[1], most_beats)})
+
+
+def _proof(name: str, sizes: Sizes, outstanding: int, most_beats: int, configured: bool = False,
+           **others: Any) -> Proof:
     kind = name.rpartition("_")[2]
     bursts = f"{burst_beats(sizes[1], most_beats)} of them in a burst, {outstanding} bursts outstanding"
-
-    def build() -> Harness:
-        h = Harness()
-        if kind == "reader":
-            reader(h, sizes, outstanding, most_beats, passes_errors)
-        else:
-            writer(h, sizes, outstanding, most_beats, whole)
-        return h
-
-    return Proof(
-        name, f"hdl/engine/axi/{kind}.py", f"The {kind} keeps every rule of AXI4 for managers, while the memory keeps "
-        f"those for subordinates ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts}"
-        f"{'; whole bursts' if whole else ''}{'; it goes on behind errors' if passes_errors else ''}).",
-        build, "induction", 1, cover_depth=22 + 6 * outstanding, configured=configured)
+    bursts += "; whole bursts" if others.get("whole") else "; it goes on behind errors" if others else ""
+    return Proof(name, f"hdl/engine/axi/{kind}.py", {"reader": reader, "writer": writer}[kind],
+                 {"sizes": sizes, "outstanding": outstanding, "most_beats": most_beats, **others},
+                 cover_depth=22 + 6 * outstanding, configured=configured, words={"bursts": bursts})
 
 
 _MOST_OPEN = 8
@@ -154,23 +226,31 @@ _MOST_OPEN = 8
 
 
 def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
-    """The masters of an engine's lanes and of its link; those of the link without page lists."""
+    """The splitters and masters of an engine's lanes and of its link; those of the link without page lists."""
     opened, link_reads = min(config.outstanding_reads, _MOST_OPEN), min(config.link_reads, _MOST_OPEN)
     lane = config.address_bits, config.beat_bytes, exact_log2(config.block_bytes) + 1
     link = config.address_bits, config.link_beat_bytes
-    segment = exact_log2(config.link_beat_bytes * burst_beats(config.link_beat_bytes, config.burst_beats))
-    longest = min(burst_beats(config.beat_bytes, config.burst_beats), config.block_bytes // config.beat_bytes)
     most = config.burst_beats
+    segment = exact_log2(config.link_beat_bytes * burst_beats(config.link_beat_bytes, most))
+    longest = min(burst_beats(config.beat_bytes, most), config.block_bytes // config.beat_bytes)
+    whole = {"whole": longest} if config.safe_writes else {}
     return (
-        _proof("lane_reader", lane, opened, most, configured=True),
-        _proof("lane_writer", lane, opened, most, longest if config.safe_writes else 0, True),
-        _proof("link_reader", (*link, LENGTH_BITS), link_reads, most, configured=True),
-        _proof("link_writer", (*link, segment + 1), opened, most, configured=True),
+        *(_splitter_proof(f"{port}_splitter", sizes, most, lengths=f"{sizes[2]}-bit lengths, ", configured=True)
+          for port, sizes in (("lane", lane), ("link", (*link, LENGTH_BITS)))),
+        _proof("lane_reader", lane, opened, most, True), _proof("lane_writer", lane, opened, most, True, **whole),
+        _proof("link_reader", (*link, LENGTH_BITS), link_reads, most, True),
+        _proof("link_writer", (*link, segment + 1), opened, most, True),
     )
 
 
 PROOFS = (
+    _splitter_proof("splitter_small", (24, 16, 16), 16),
+    _splitter_proof("splitter_default", (40, 32, 32), 256, "The same with the default engine's 40-bit addresses, "
+                    "32-bit lengths and beats of 32 bytes, 128 of them in a burst."),
+    _splitter_proof("splitter_wide", (64, 64, 32), 256, "The same with 64-bit addresses and beats of 64 bytes, 64 of "
+                    "them in a burst."),
     _proof("reader", (24, 16, 16), 4, 16), _proof("writer", (24, 16, 16), 4, 16),
-    _proof("whole_writer", (24, 16, 16), 4, 16, 16), _proof("list_reader", (24, 16, 8), 4, 16, passes_errors=True),
+    _proof("whole_writer", (24, 16, 16), 4, 16, whole=16),
+    _proof("list_reader", (24, 16, 8), 4, 16, passes_errors=True),
 )
-"""Proofs of the masters."""
+"""Proofs of burst splitters and masters."""

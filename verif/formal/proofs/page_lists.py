@@ -15,7 +15,7 @@ from cdma.hdl.engine.axi.page_list import ENTRY_BYTES, PageList
 from cdma.hdl.engine.axi.pages import LARGEST_PAGE, SMALLEST_PAGE, Entry
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
-from cdma.verif.formal.proofs.waiting import choose, moves
+from cdma.verif.formal.proofs.parts import choose, moves
 
 __all__ = ["PROOFS"]
 
@@ -56,9 +56,10 @@ class _Reads:
         self.error = axi.rresp[1]
 
 
-def _page_list(lists: int, windowed: bool) -> Harness:
-    """The reader with its memory, and the list that is looked at."""
-    h = Harness()
+def _page_list(h: Harness, lists: int, windowed: bool) -> None:
+    """Every entry that is shown is one of the oldest list, as memory has it, with what is wrong with it{window}; an
+    error response is that of its list alone, and the first one ({lists} lists are kept, each of at most {few} entries,
+    {address}-bit addresses, beats of {bytes} bytes)."""
     dut = h.add("dut", PageList(_ADDRESS_BITS, _BEAT_BYTES, lists, windowed=windowed))
     given = dut.lists.payload
     h.drive(dut.lists, "lists")
@@ -128,7 +129,6 @@ def _page_list(lists: int, windowed: bool) -> Harness:
     h.cover("entry_of_a_second_beat", good & (index == 2))
     h.cover("unread", shown & (entry.state == Entry.UNREAD) & (index != 0))
     h.cover("missing", shown & (entry.state == Entry.MISSING))
-    return h
 
 
 def _end(listed: data.View) -> Value:
@@ -137,14 +137,10 @@ def _end(listed: data.View) -> Value:
     return listed.address + (bytes_[_SHIFT:] << _SHIFT)
 
 
-def _proof(name: str, lists: int, cycles: int, windowed: bool = False) -> Proof:
-    window = ", its page inside a window" if windowed else ""
-    claim = ("Every entry that is shown is one of the oldest list, as memory has it, with what is wrong with it"
-             f"{window}; an error response is that of its list alone, and the first one ({lists} lists are kept, each "
-             f"of at most {_FEW} entries, {_ADDRESS_BITS}-bit addresses, beats of {_BEAT_BYTES} bytes).")
-    return Proof(name, "hdl/engine/axi/page_list.py", claim, lambda: _page_list(lists, windowed), "bounded", cycles,
-                 "deep", coverage="a list and a part of the next one", solver="sat", cover_depth=cycles)
-
-
-PROOFS = (_proof("page_list", 2, 20), _proof("page_list_windowed", 2, 21, windowed=True))
+PROOFS = tuple(
+    Proof(name, "hdl/engine/axi/page_list.py", _page_list, {"lists": 2, "windowed": windowed}, cycles, "deep",
+          "a list and a part of the next one", solver="sat", words={
+              "window": ", its page inside a window" if windowed else "", "few": _FEW, "address": _ADDRESS_BITS,
+              "bytes": _BEAT_BYTES})
+    for name, cycles, windowed in (("page_list", 20, False), ("page_list_windowed", 21, True)))
 """Proofs of the reader of page lists."""

@@ -7,7 +7,7 @@ Proofs of what is larger, cores and the parts of control that move descriptors, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
@@ -31,10 +31,19 @@ from cdma.hdl.engine.lanes.framer import Framer
 from cdma.hdl.engine.link.distributor import Distributor
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
-from cdma.verif.formal.proofs.inside import FifoInside
 from cdma.verif.formal.proofs.masters import reader, writer
+from cdma.verif.formal.proofs.parts import (
+    PATIENCE,
+    PROMPT,
+    FifoInside,
+    choose,
+    ends,
+    moves,
+    prompt,
+    sink,
+    stays,
+)
 from cdma.verif.formal.proofs.resets import one_packet
-from cdma.verif.formal.proofs.waiting import PATIENCE, PROMPT, choose, ends, moves, prompt, sink, stays
 
 __all__ = ["PROOFS"]
 
@@ -42,9 +51,8 @@ _SMALLEST = load_engine("smallest")
 _TINY = load_engine("tiny")
 
 
-def _buffer(make: Callable[[], Any], capacity: int, taken: int, left: int) -> Harness:
-    """A buffer: what is offered is taken, and something of what is inside leaves."""
-    h = Harness()
+def _buffer(h: Harness, make: Callable[[], Any], capacity: int, taken: int, left: int) -> None:
+    """{what} takes what is offered within {taken} cycles, and gives {some}what is inside within {left}, {prompt}."""
     dut = h.add("dut", make())
     h.drive(dut.i, "i")
     sink(h, dut.o)
@@ -61,21 +69,19 @@ def _buffer(make: Callable[[], Any], capacity: int, taken: int, left: int) -> Ha
         h.check("level_is_flags", (level == held + full) & (held | ~full))
     else:
         h.check("level_is_flag", level == h.inner("dut.full"))
-    return h
 
 
-def _row_fifo() -> Harness:
-    h = Harness()
+def _row_fifo(h: Harness, within: int) -> None:
+    """Of committed rows one leaves within {within} cycles, {prompt}."""
     dut = h.add("dut", RowFifo(8, 2, 4))
     choose(h, dut, ("enable", "data", "commit"))
     sink(h, dut.o)
     h.assume("room", ~dut.commit | (dut.level - moves(dut.o) + 1 <= 4))
-    ends(h, "inside", dut.level != 0, moves(dut.o), PATIENCE + 1)
-    return h
+    ends(h, "inside", dut.level != 0, moves(dut.o), within)
 
 
-def _splitter() -> Harness:
-    h = Harness()
+def _splitter(h: Harness, within: int) -> None:
+    """A request is taken at once or the next burst of the one before is given within {within} cycles, {prompt}."""
     dut = h.add("dut", BurstSplitter(24, 16, 16, 16))
     h.drive(dut.i, "i")
     choose(h, dut, ("begin", "drop"))
@@ -84,18 +90,16 @@ def _splitter() -> Harness:
     prompt(h, "begin", (state == 1) & ~dut.drop, dut.begin)
     h.check("states", state < 3)
     # Each burst has one beat at least, so a request has an end.
-    ends(h, "request", dut.i.valid | ~dut.i.ready, moves(dut.i) | moves(dut.o) | (dut.drop & ~dut.o.valid),
-          2 * PATIENCE)
-    return h
+    ends(h, "request", dut.i.valid | ~dut.i.ready, moves(dut.i) | moves(dut.o) | (dut.drop & ~dut.o.valid), within)
 
 
 _SIZES = 16, 4, 12
 _BURSTS = 2, 16     # outstanding, beats
 
 
-def _reader() -> Harness:
-    """Some handshake goes on while the reader is not idle."""
-    h = Harness()
+def _reader(h: Harness, within: int) -> None:
+    """While the reader is not idle, stopped or faulty, one of its ports moves within {within} cycles, {prompt}; a
+    request has a limited number of moves."""
     dut, rules = reader(h, _SIZES, *_BURSTS)
     axi = dut.axi
     prompt(h, "o_valid", dut.o.valid, dut.o.ready | dut.stop)
@@ -104,13 +108,12 @@ def _reader() -> Harness:
     busy = ~dut.idle | ~dut.i.ready | dut.o.valid
     dropped = h.past(dut.stop | dut.fault.valid, "halted")
     moved = (axi.arvalid & axi.arready) | (axi.rvalid & axi.rready) | moves(dut.i) | moves(dut.o) | dropped
-    ends(h, "something", busy, moved, PATIENCE + 1)
-    return h
+    ends(h, "something", busy, moved, within)
 
 
-def _writer() -> Harness:
-    """Some handshake goes on while the writer is not idle."""
-    h = Harness()
+def _writer(h: Harness, within: int) -> None:
+    """While the writer is not idle, one of its ports moves within {within} cycles, {prompt}; a request has a limited
+    number of moves."""
     dut, rules = writer(h, _SIZES, *_BURSTS)
     axi = dut.axi
     prompt(h, "request", axi.awvalid, axi.awready)
@@ -120,13 +123,11 @@ def _writer() -> Harness:
     busy = ~dut.idle | ~dut.i.ready
     moved = ((axi.awvalid & axi.awready) | (axi.wvalid & axi.wready) | (axi.bvalid & axi.bready) | moves(dut.i)
              | moves(dut.data))
-    ends(h, "something", busy, moved, 2 * PATIENCE - 1)
-    return h
+    ends(h, "something", busy, moved, within)
 
 
-def _lite() -> Harness:
-    """A read, and a write whose address and data are there, are answered, whatever the other channels do."""
-    h = Harness()
+def _lite(h: Harness, within: int) -> None:
+    """A read, and a write with address and data, is answered within {within} cycles, {prompt}."""
     dut = h.add("dut", AxiLite(12))
     bus, port = dut.bus, dut.port
     choose(h, bus, ("awvalid", "awaddr", "wvalid", "wdata", "wstrb", "arvalid", "araddr", "bready", "rready"))
@@ -142,16 +143,13 @@ def _lite() -> Harness:
     h.check("states", (state < 3) & ((state == 2) == open_))
     h.check("access_has_request", (state == 0) | Mux(
         writes, full["aw"] & full["w"] & ~bus.bvalid, full["ar"] & ~bus.rvalid))
-    # An access takes two cycles and what the registers take; one of the other kind may come first.
-    access = 2 + PATIENCE
-    ends(h, "read", full["ar"] | bus.rvalid, bus.rvalid & bus.rready, 2 * access + PATIENCE)
-    ends(h, "write", (full["aw"] & full["w"]) | bus.bvalid, bus.bvalid & bus.bready, 2 * access + PATIENCE - 1)
-    return h
+    ends(h, "read", full["ar"] | bus.rvalid, bus.rvalid & bus.rready, within)
+    ends(h, "write", (full["aw"] & full["w"]) | bus.bvalid, bus.bvalid & bus.bready, within - 1)
 
 
-def _arbiter(write: bool, inputs: int) -> Harness:
-    """Some handshake goes on at the port while a master asks or a burst is open."""
-    h = Harness()
+def _arbiter(h: Harness, write: bool, inputs: int, within: int) -> None:
+    """While one of {inputs} masters asks or a burst is open, something moves at the port within {within} cycles,
+    {prompt}."""
     outstanding = 2
     dut = h.add("dut", (AxiWriteArbiter if write else AxiReadArbiter)(16, 4, inputs, outstanding))
     channel, port = "aw" if write else "ar", dut.o
@@ -193,26 +191,22 @@ def _arbiter(write: bool, inputs: int) -> Harness:
         stays(h, "data", port.rvalid, port.rready)
         moved = moved | (port.rvalid & port.rready)
     some = Cat(getattr(master, f"{channel}valid") for master in dut.i).any()
-    ends(h, "something", some | (level != 0), moved, 2 * PATIENCE - 1)
-    return h
+    ends(h, "something", some | (level != 0), moved, within)
 
 
-def _framer() -> Harness:
-    h = Harness()
+def _framer(h: Harness, within: int) -> None:
+    """A beat that is offered is taken within {within} cycles, {prompt}."""
     dut = h.add("dut", Framer(_TINY))
     h.drive(dut.i, "i")
     h.m.d.comb += Value.cast(dut.block).eq(h.free(len(Value.cast(dut.block)), "block"))
     sink(h, dut.o)
-    ends(h, "offered", dut.i.valid, dut.i.ready, 2 * PATIENCE)
-    return h
+    ends(h, "offered", dut.i.valid, dut.i.ready, within)
 
 
-def _checker(operation: Operation) -> Harness:
-    """It is done 19 cycles after each start, and at no other time."""
-    h = Harness()
+def _checker(h: Harness, operation: Operation, latency: int) -> None:
+    """A descriptor is checked {latency} cycles after its start, and at no other time."""
     dut = h.add("dut", Checker(_TINY, operation))
     choose(h, dut, ("start", "data"))
-    latency = 19
     since = Signal(range(latency + 1), name="since")
     h.m.d.sync += since.eq(Mux(dut.start, 1, Mux((since == 0) | (since == latency), 0, since + 1)))
     h.assume("one_at_a_time", ~dut.start | (since == 0))
@@ -224,12 +218,11 @@ def _checker(operation: Operation) -> Harness:
     h.check("there", h.inner("dut.there") == ((since >= 3) & (since <= words + 2)))
     h.cover("done", dut.done)
     h.cover("refused", dut.done & (Value.cast(dut.status) != 0))
-    return h
 
 
-def _fetcher(within: int) -> Harness:
-    """Something moves at a port while a ring has an entry, or one is being read. The link is not silent."""
-    h = Harness()
+def _fetcher(h: Harness, within: int) -> None:
+    """While a ring has an entry or one is read, something moves at one of the fetcher's ports within {within} cycles,
+    {prompt}."""
     dut = h.add("dut", Fetcher(_SMALLEST))
     axi, fill = dut.axi, dut.fill
     choose(h, dut, ("pending", "pushed"))
@@ -248,12 +241,10 @@ def _fetcher(within: int) -> Harness:
     moved = dut.begin.any() | asked | given | moves(fill) | (dut.push & dut.pushed)
     ends(h, "something", ~dut.idle | dut.pending.any(), moved, within)
     h.cover("entry_is_pushed", dut.advance.any())
-    return h
 
 
-def _channel(operation: Operation, within: int) -> Harness:
-    """A descriptor that was pushed is run, completed or refused."""
-    h = Harness()
+def _channel(h: Harness, operation: Operation, within: int) -> None:
+    """A descriptor in the queue is run, completed or refused within {within} cycles, {prompt}."""
     dut = h.add("dut", Channel(_SMALLEST, operation))
     choose(h, dut, ("unread", "word", "pop", "abort", "accounted"))
     choose(h, dut.record, ("write", "word", "data", "push"))
@@ -274,12 +265,10 @@ def _channel(operation: Operation, within: int) -> Harness:
     moved = moves(dut.request) | moves(dut.result) | dut.causes.error
     ends(h, "descriptor", (dut.level != 0) | dut.busy, moved, within)
     h.cover("transfer_ends", moves(dut.result))
-    return h
 
 
-def _distributor(within: int) -> Harness:
-    """A beat that is offered is taken, or a row leaves."""
-    h = Harness()
+def _distributor(h: Harness, within: int) -> None:
+    """A beat that is offered is taken, or a row leaves, within {within} cycles, {prompt}."""
     dut = h.add("dut", Distributor(_TINY))
     h.drive(dut.start, "start")
     h.drive(dut.i, "i")
@@ -291,12 +280,11 @@ def _distributor(within: int) -> Harness:
     moved = moves(dut.i) | Cat(moves(lane) for lane in dut.lanes).any()
     ends(h, "something", started & dut.i.valid, moved, within)
     h.cover("block_ends", Cat(moves(lane) & lane.payload.last for lane in dut.lanes).any())
-    return h
 
 
-def _core(make: Callable[[], Any], within: int, reached: int | None) -> Harness:
-    """A core moves at one of its ports while a beat is offered or the end of a packet is inside."""
-    h = Harness()
+def _core(h: Harness, make: Callable[[], Any], within: int, reached: int | None = None) -> None:
+    """While a beat is offered or the end of a packet is inside, a beat moves at one of the {core}'s ports within
+    {within} cycles, {prompt}."""
     dut = h.add("dut", make())
     h.drive(dut.i, "i")
     sink(h, dut.o)
@@ -305,78 +293,57 @@ def _core(make: Callable[[], Any], within: int, reached: int | None) -> Harness:
     ends(h, "something", dut.i.valid | (level != 0), moves(dut.i) | moves(dut.o), within, reached)
     h.cover("second_packet_ends", h.past(moves(dut.o) & dut.o.payload.last, "ended") & moves(dut.o)
             & dut.o.payload.last)
-    return h
 
 
-def _all_runs(name: str, unit: str, claim: str, build: Callable[[], Harness], depth: int,
-              cover_depth: int = 24) -> Proof:
-    return Proof(f"progress_{name}", unit, claim, build, "induction", depth, cover_depth=cover_depth)
+def _proof(name: str, file: str, harness: Callable[..., object], parameters: Mapping[str, Any], depth: int,
+           cover_depth: int = 24, **others: Any) -> Proof:
+    words = {"prompt": PROMPT} | others.pop("words", {})
+    return Proof(f"progress_{name}", f"hdl/{file}.py", harness, parameters, depth, cover_depth=cover_depth, words=words,
+                 **others)
 
 
-def _bounded(name: str, unit: str, claim: str, build: Callable[[], Harness], cycles: int, coverage: str,
-             which: str = "deep", solver: str = "sat") -> Proof:
-    return Proof(f"progress_{name}", unit, claim, build, "bounded", cycles, which, coverage=coverage, solver=solver,
-                 cover_depth=cycles)
+def _buffer_proof(name: str, file: str, what: str, make: Callable[[], Any], capacity: int, left: int, depth: int,
+                  some: str = "something of ") -> Proof:
+    return _proof(name, f"common/{file}", _buffer,
+                  {"make": make, "capacity": capacity, "taken": PATIENCE, "left": left}, depth,
+                  words={"what": what, "some": some})
 
 
-def _core_proof(folder: str, core: str, make: Callable[[], Any], within: int, cycles: int, coverage: str,
-                reached: int | None = None, **how: str) -> Proof:
-    return _bounded(
-        core, f"hdl/codec/{folder}/{core}.py", "While a beat is offered or the end of a packet is inside, a beat moves "
-        f"at one of the {core.replace('_', ' ')}'s ports within {within} cycles, {PROMPT}.",
-        lambda: _core(make, within, reached), cycles, coverage, **how)
-
-
-_FETCHER, _CHANNEL, _DISTRIBUTOR = 7, 38, 5
-_LINES = "two packets, any stalls and gaps; beats of 16 bytes, elements of 32 bits"
-_BLOCKS = "two short packets, any stalls and gaps; beats of 16 bytes, elements of 32 bits, blocks of 512 bytes"
-_BLOCK_CYCLES = 30      # less than a whole block and its payload take
+_OPERATIONS = {operation.name.lower(): operation for operation in (Operation.OFFLOAD, Operation.PREFETCH)}
+_SAT = {"set": "deep", "solver": "sat"}
+_PACKETS = "packets, any stalls and gaps; beats of 16 bytes, elements of 32 bits"
 
 PROOFS = (
-    _all_runs("skid", "hdl/common/skid.py", f"The skid buffer takes what is offered within {PATIENCE} cycles, and "
-              f"gives something of what is inside within {PATIENCE}, {PROMPT}.",
-              lambda: _buffer(lambda: Skid(8), 2, PATIENCE, PATIENCE), 5),
-    _all_runs("spare", "hdl/common/skid.py", f"The spare place takes what is offered within {PATIENCE} cycles, "
-              f"and gives what is inside within {PATIENCE - 1}, {PROMPT}.",
-              lambda: _buffer(lambda: Spare(8), 1, PATIENCE, PATIENCE - 1), 5),
-    *(_all_runs(f"fifo_{depth}", "hdl/common/fifo.py", f"A FIFO of {depth} rows takes what is offered within "
-                f"{PATIENCE} cycles, and gives something of what is inside within {PATIENCE + 1}, {PROMPT}.",
-                lambda depth=depth: _buffer(lambda: StreamFifo(8, depth), depth + 1, PATIENCE, PATIENCE + 1), 6)
-      for depth in (4, 1)),
-    _all_runs("row_fifo", "hdl/common/row_fifo.py", f"Of committed rows one leaves within {PATIENCE + 1} cycles, "
-              f"{PROMPT}.", _row_fifo, 6),
-    _all_runs("splitter", "hdl/engine/axi/bursts.py", "A request is taken at once or the next burst of the one before "
-              f"is given within {2 * PATIENCE} cycles, {PROMPT}.", _splitter, 8),
-    _all_runs("reader", "hdl/engine/axi/reader.py", f"While the reader is not idle, stopped or faulty, one of its "
-              f"ports moves within {PATIENCE + 1} cycles, {PROMPT}; a request has a limited number of moves.",
-              _reader, 8, cover_depth=34),
-    _all_runs("writer", "hdl/engine/axi/writer.py", f"While the writer is not idle, one of its ports moves within "
-              f"{2 * PATIENCE - 1} cycles, {PROMPT}; a request has a limited number of moves.",
-              _writer, 9, cover_depth=34),
-    _all_runs("axi_lite", "hdl/engine/axi/lite.py", "A read, and a write with address and data, is answered within "
-              f"{2 * (2 + PATIENCE) + PATIENCE} cycles, {PROMPT}.", _lite, 15),
-    *(_all_runs(f"{kind}_arbiter", "hdl/engine/axi/arbiter.py", f"While one of 3 masters asks or a burst is open, "
-                f"something moves at the port within {2 * PATIENCE - 1} cycles, {PROMPT}.",
-                lambda kind=kind: _arbiter(kind == "write", 3), 8) for kind in ("read", "write")),
-    _all_runs("framer", "hdl/engine/lanes/framer.py", f"A beat that is offered is taken within {2 * PATIENCE} "
-              f"cycles, {PROMPT}.", _framer, 8),
-    *(_all_runs(f"checker_{operation.name.lower()}", "hdl/engine/control/checker.py", "A descriptor is checked 19 "
-                "cycles after its start, and at no other time.", lambda operation=operation: _checker(operation), 1,
-                cover_depth=22) for operation in (Operation.OFFLOAD, Operation.PREFETCH)),
-    _core_proof("lines", "compressor", lambda: Compressor(16, (4,)), 11, 20, _LINES, which="shallow", solver="smt"),
-    _core_proof("lines", "decompressor", lambda: Decompressor(16, (4,)), 5, 12, _LINES, which="shallow", solver="smt"),
-    _bounded("fetcher", "hdl/engine/control/fetcher.py", "While a ring has an entry or one is read, something moves at "
-             f"one of the fetcher's ports within {_FETCHER} cycles, {PROMPT}.", lambda: _fetcher(_FETCHER), 60,
-             "two entries are read and pushed"),
-    *(_bounded(f"channel_{operation.name.lower()}", "hdl/engine/control/channel.py", "A descriptor in the queue is "
-               f"run, completed or refused within {_CHANNEL} cycles, {PROMPT}.",
-               lambda operation=operation: _channel(operation, _CHANNEL), 60, "a descriptor and its completion")
-      for operation in (Operation.OFFLOAD, Operation.PREFETCH)),
-    _bounded("distributor", "hdl/engine/link/distributor.py", "A beat that is offered is taken, or a row leaves, "
-             f"within {_DISTRIBUTOR} cycles, {PROMPT}.", lambda: _distributor(_DISTRIBUTOR), 40,
-             "one packet of any words"),
-    _core_proof("payload", "block_compressor", lambda: BlockCompressor(16, (4,), 512), 30, _BLOCK_CYCLES, _BLOCKS, 20),
-    _core_proof("payload", "block_decompressor", lambda: BlockDecompressor(16, (4,), 512), 24, _BLOCK_CYCLES, _BLOCKS,
-                14),
+    _buffer_proof("skid", "skid", "The skid buffer", lambda: Skid(8), 2, PATIENCE, 5),
+    _buffer_proof("spare", "skid", "The spare place", lambda: Spare(8), 1, PATIENCE - 1, 5, some=""),
+    *(_buffer_proof(f"fifo_{depth}", "fifo", f"A FIFO of {depth} rows", lambda depth=depth: StreamFifo(8, depth),
+                    depth + 1, PATIENCE + 1, 6) for depth in (4, 1)),
+    _proof("row_fifo", "common/row_fifo", _row_fifo, {"within": PATIENCE + 1}, 6),
+    _proof("splitter", "engine/axi/bursts", _splitter, {"within": 2 * PATIENCE}, 8),
+    _proof("reader", "engine/axi/reader", _reader, {"within": PATIENCE + 1}, 8, 34),
+    _proof("writer", "engine/axi/writer", _writer, {"within": 2 * PATIENCE - 1}, 9, 34),
+    # An access takes two cycles and what the registers take; one of the other kind may come first.
+    _proof("axi_lite", "engine/axi/lite", _lite, {"within": 2 * (2 + PATIENCE) + PATIENCE}, 15),
+    *(_proof(f"{kind}_arbiter", "engine/axi/arbiter", _arbiter,
+             {"write": kind == "write", "inputs": 3, "within": 2 * PATIENCE - 1}, 8) for kind in ("read", "write")),
+    _proof("framer", "engine/lanes/framer", _framer, {"within": 2 * PATIENCE}, 8),
+    *(_proof(f"checker_{name}", "engine/control/checker", _checker, {"operation": operation, "latency": 19}, 1, 22)
+      for name, operation in _OPERATIONS.items()),
+    *(_proof(core, f"codec/lines/{core}", _core, {"make": make, "within": within}, cycles, cycles,
+             coverage=f"two {_PACKETS}", words={"core": core})
+      for core, make, within, cycles in (("compressor", lambda: Compressor(16, (4,)), 11, 20),
+                                         ("decompressor", lambda: Decompressor(16, (4,)), 5, 12))),
+    _proof("fetcher", "engine/control/fetcher", _fetcher, {"within": 7}, 60, 60,
+           coverage="two entries are read and pushed", **_SAT),
+    *(_proof(f"channel_{name}", "engine/control/channel", _channel, {"operation": operation, "within": 38}, 60, 60,
+             coverage="a descriptor and its completion", **_SAT) for name, operation in _OPERATIONS.items()),
+    _proof("distributor", "engine/link/distributor", _distributor, {"within": 5}, 40, 40,
+           coverage="one packet of any words", **_SAT),
+    # Fewer cycles than a whole block and its payload take.
+    *(_proof(f"block_{core}", f"codec/payload/block_{core}", _core,
+             {"make": make, "within": within, "reached": reached}, 30, 30, coverage=f"two short {_PACKETS}, blocks of "
+             "512 bytes", words={"core": f"block {core}"}, **_SAT)
+      for core, make, within, reached in (("compressor", lambda: BlockCompressor(16, (4,), 512), 30, 20),
+                                          ("decompressor", lambda: BlockDecompressor(16, (4,), 512), 24, 14))),
 )
 """Proofs of progress."""

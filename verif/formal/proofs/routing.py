@@ -17,13 +17,11 @@ from cdma.verif.formal.proof import Proof
 __all__ = ["PROOFS", "of_engine"]
 
 
-def _network(lanes: int, grain: int, scatter: bool) -> Harness:
-    """A network with its steering, and one unit of it: where it goes is the number of mask bits before it.
-
-    Checks come in the order in which each follows from those before: numbers of mask bits in blocks, then the places of
-    units behind each rank of switches, then the outputs.
-    """
-    h = Harness()
+def _network(h: Harness, lanes: int, grain: int, scatter: bool) -> None:
+    """The {name} network of {lanes} bytes in units of {grain} moves every unit where the specification says, for every
+    mask, start and data."""
+    # Where a unit goes is the number of mask bits before it. Checks come in the order in which each follows from those
+    # before: numbers of mask bits in blocks, places of units behind each rank of switches, then the outputs.
     m = h.m
     units, bits = lanes // grain, 8 * grain
     steps = exact_log2(units)
@@ -60,7 +58,6 @@ def _network(lanes: int, grain: int, scatter: bool) -> Harness:
             network.o.word_select(target, bits) == data.word_select(source, bits)))
     h.check("count", ranks.count == before[-1])
     h.cover("wraps", (start + ranks.count > units) & ~mask.all())
-    return h
 
 
 def _counts(h: Harness, before: list[Value]) -> None:
@@ -78,17 +75,14 @@ def _counts(h: Harness, before: list[Value]) -> None:
 
 
 def _networks(lanes: int, grain: int, which: str) -> tuple[Proof, ...]:
-    return tuple(Proof(
-        f"{name}_{lanes}_{grain}", "hdl/codec/routing.py",
-        f"The {name} network of {lanes} bytes in units of {grain} moves every unit where the specification says, for "
-        "every mask, start and data.", lambda scatter=scatter: _network(lanes, grain, scatter), "equivalence",
-        set=which, solver="sat")
-        for name, scatter in (("gather", False), ("scatter", True)))
+    return tuple(Proof(f"{name}_{lanes}_{grain}", "hdl/codec/routing.py", _network,
+                       {"lanes": lanes, "grain": grain, "scatter": name == "scatter"}, 0, which, solver="sat",
+                       words={"name": name}) for name in ("gather", "scatter"))
 
 
-def _realigner(words: int, places: range) -> Harness:
-    """Rows against the words of two beats side by side; a realigner for each place, which is constant in a block."""
-    h = Harness()
+def _realigner(h: Harness, words: int, places: range) -> None:
+    """Rows of {words} words are those that follow a header, {where} its beat."""
+    # Rows against the words of two beats side by side; a realigner for each place, which is constant in a block.
     m = h.m
     width = 8 * WORD_BYTES
     beat = h.free(width * words, "beat")
@@ -114,27 +108,24 @@ def _realigner(words: int, places: range) -> Harness:
             h.inner(f"dut_{place}.before") == before.rotate_right(width * (place + 1))))
     h.cover("row", made & whole & ~flushed)
     h.cover("flushed_row", made & whole & flushed)
-    return h
 
 
 _WORDS = (4, 8)
 """Words of the realigners that are proved at once."""
 
-_QUARTERS = 16
-"""Words of the realigner whose places are proved in four parts: the solver's time grows faster than their number."""
-
 
 def _realigner_proof(words: int, configured: bool = False) -> Proof:
-    return Proof(f"realigner_{words}", "hdl/engine/link/realigner.py", f"Rows of {words} words are those that follow a "
-                 "header, whatever its place in its beat.", lambda: _realigner(words, range(words)), "induction", 1,
-                 configured=configured)
+    return Proof(f"realigner_{words}", "hdl/engine/link/realigner.py", _realigner,
+                 {"words": words, "places": range(words)}, configured=configured,
+                 words={"where": "whatever its place in"})
 
 
-def _quarter_proof(words: int, quarter: int) -> Proof:
+def _quarter_proof(quarter: int, words: int = 16) -> Proof:
+    """A quarter of the places of a wide realigner: the solver's time grows faster than their number."""
     places = range(quarter * words // 4, (quarter + 1) * words // 4)
-    return Proof(f"realigner_{words}_{places[0]}_{places[-1]}", "hdl/engine/link/realigner.py", f"Rows of {words} "
-                 f"words are those that follow a header, which is at a place from {places[0]} to {places[-1]} of its "
-                 "beat.", lambda: _realigner(words, places), "induction", 1, "deep")
+    return Proof(f"realigner_{words}_{places[0]}_{places[-1]}", "hdl/engine/link/realigner.py", _realigner,
+                 {"words": words, "places": places}, set="deep",
+                 words={"where": f"which is at a place from {places[0]} to {places[-1]} of"})
 
 
 def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
@@ -152,6 +143,6 @@ PROOFS = (
     *_networks(16, 1, "shallow"), *_networks(16, 2, "shallow"), *_networks(16, 4, "shallow"),
     *_networks(32, 1, "deep"), *_networks(32, 2, "shallow"), *_networks(32, 4, "shallow"),
     *_networks(64, 1, "deep"), *_networks(64, 2, "deep"), *_networks(64, 4, "deep"),
-    *(_realigner_proof(words) for words in _WORDS), *(_quarter_proof(_QUARTERS, quarter) for quarter in range(4)),
+    *(_realigner_proof(words) for words in _WORDS), *(_quarter_proof(quarter) for quarter in range(4)),
 )
 """Proofs of what moves bytes."""

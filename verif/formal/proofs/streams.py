@@ -6,10 +6,8 @@ from types import SimpleNamespace
 
 from amaranth.hdl import Cat, Const, DomainRenamer, Signal
 
-from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.core import CoreConfig
 from cdma.hdl.generate.axis import AxiStreamCore
-from cdma.hdl.generate.axis_blocks import axi_stream_block_core
 from cdma.verif.formal.bus_rules import ASSERTED, ASSUMED, stream_rules
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
@@ -17,10 +15,9 @@ from cdma.verif.formal.proof import Proof
 __all__ = ["PROOFS", "of_core"]
 
 
-def _core(config: CoreConfig | BlockCoreConfig) -> Harness:
-    """A core between two ports: rules of the source are assumed, rules of the core asserted."""
-    h = Harness()
-    top = AxiStreamCore(config) if isinstance(config, CoreConfig) else axi_stream_block_core(config)
+def _core(h: Harness, config: CoreConfig) -> None:
+    """What leaves a {core} keeps every rule of AXI4-Stream, with contiguous bytes, and codes stay with their beat."""
+    top = AxiStreamCore(config)
     h.add("dut", DomainRenamer("core")(top))
     h.m.d.comb += [top.aclk.eq(h.clock), top.aresetn.eq(h.begun)]
     given = {}
@@ -47,24 +44,12 @@ def _core(config: CoreConfig | BlockCoreConfig) -> Harness:
         h.check("codes_stay", ~waited | (codes == was))
     h.cover("beat_waits", h.past(top.m_axis_tvalid & ~top.m_axis_tready, "waits") & top.m_axis_tvalid)
     h.cover("packet_ends", top.m_axis_tvalid & top.m_axis_tready & top.m_axis_tlast)
-    return h
 
 
-_UNITS = {
-    "compressor": "hdl/codec/lines/compressor.py", "decompressor": "hdl/codec/lines/decompressor.py",
-    "block_compressor": "hdl/codec/payload/block_compressor.py",
-    "block_decompressor": "hdl/codec/payload/block_decompressor.py",
-}
-
-
-def _proof(config: CoreConfig | BlockCoreConfig, depth: int, cover_depth: int, which: str = "shallow",
-           configured: bool = False) -> Proof:
-    return Proof(
-        f"{config.core}_stream", _UNITS[config.core], f"What leaves a {config.core.replace('_', ' ')} keeps every rule "
-        "of AXI4-Stream, with contiguous bytes, and codes stay with their beat.",
-        lambda: _core(config), "bounded", depth, which,
-        coverage=f"any packets, stalls and gaps; beats of {config.beat_bytes} bytes", cover_depth=cover_depth,
-        configured=configured)
+def _proof(config: CoreConfig, depth: int, cover_depth: int, configured: bool = False) -> Proof:
+    return Proof(f"{config.core}_stream", f"hdl/codec/lines/{config.core}.py", _core, {"config": config}, depth,
+                 coverage=f"any packets, stalls and gaps; beats of {config.beat_bytes} bytes", cover_depth=cover_depth,
+                 configured=configured, words={"core": config.core})
 
 
 def of_core(config: CoreConfig) -> tuple[Proof, ...]:

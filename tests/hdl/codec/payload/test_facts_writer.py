@@ -160,7 +160,7 @@ def _run(beat_bytes: int, block_bytes: int, packets: Sequence[Packet], busy: flo
 
 
 @pytest.mark.parametrize("beat_bytes", [32, 64])
-@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.6, 0.3)])
+@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.6, 0.3), (1.0, 0.1)])
 def test_blocks_of_every_kind(beat_bytes: int, busy: float, ready: float) -> None:
     rng = random.Random(f"{beat_bytes} {ready}")
     packets = []
@@ -186,6 +186,16 @@ def test_whole_blocks_come_without_a_stall(beat_bytes: int) -> None:
     rng = random.Random(beat_bytes)
     assert _run(beat_bytes, 4096, whole_blocks(3), 1.0, 1.0) == 0
     assert _run(beat_bytes, 1024, [plain_block(rng, 512, 2) for _ in range(20)], 1.0, 1.0) == 0
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_most_bytes_of_rests(size: int) -> None:
+    """Whole exponents with signs, no element zero: the largest block has the most rests there are."""
+    rng = random.Random(size)
+    values = (rng.getrandbits(8 * size) | 1 for _ in range(4096 // size))
+    packet = Packet(b"".join(value.to_bytes(size, "little") for value in values), size)
+    assert packet.rests == 4096 // size
+    _run(32, 4096, [packet, packet], 1.0, 1.0)
 
 
 @pytest.mark.parametrize(("beat_bytes", "beats"), [(32, 128), (32, 1), (32, 7), (64, 64), (64, 3)])

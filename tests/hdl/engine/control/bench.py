@@ -1,4 +1,4 @@
-"""Control between a driver on the bus, two data paths that are only played, and link memory."""
+"""What the tests of control share: a driver on the bus, data paths and rings that are only played, and link memory."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ import random
 import struct
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, wraps
+from inspect import Signature, signature
 from typing import Any
 
-from cdma.golden.engine import WINDOW_BYTES, Completion, Descriptor, Windows
+from amaranth.hdl import Const
+
+from cdma.golden.engine import WINDOW_BYTES, Completion, Descriptor, Status, Windows
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.control import Control
 from cdma.hdl.engine.control.table import registers
-from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import Bench as Prepared
-from tests.hdl.engine.axi.memory import Memory
+from tests.hdl.bench import clocked
+from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace
 
-__all__ = ["CONFIG", "Bench", "Path", "good", "window_pages"]
+__all__ = ["CONFIG", "DIRECTIONS", "SLVERR", "Bench", "Path", "PlayedRing", "RingsBench", "good", "simulated",
+           "window_pages", "words_of"]
 
-# The data paths that are played run one transfer at a time; for several, see test_channel.py.
 CONFIG = EngineConfig(lanes=3, transfers_in_flight=1)
+"""With one transfer at a time; for several, see test_channel.py."""
+
+DIRECTIONS = [("offload", 1), ("prefetch", 2)]
+SLVERR = 2
+_RECORD = 64
 
 
 def good(direction: int, **changes: Any) -> Descriptor:
@@ -37,167 +45,348 @@ def window_pages(windows: Windows) -> dict[str, dict[str, int]]:
             for name, each in (("device", windows.device), ("link", windows.link))}
 
 
+def words_of(record: bytes | bytearray) -> tuple[int, ...]:
+    """The words of a descriptor or a completion."""
+    return struct.unpack("<16I", record)
+
+
+def simulated(make: Callable[..., Any]) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
+    """Makes a test of a process: it gets the bench that ``make`` builds of parameters of the test, the simulator's
+    context, and all parameters."""
+    wanted = signature(make).parameters
+
+    def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+        @wraps(test)
+        def run(**given: Any) -> None:
+            bench = make(**{name: given[name] for name in wanted if name in given})
+            bench.run(lambda ctx: test(bench, ctx, **given))
+
+        setattr(run, "__signature__", Signature([*signature(test).parameters.values()][2:]))  # noqa: B010
+        return run
+
+    return decorate
+
+
 @lru_cache(maxsize=8)
 def _prepared(config: EngineConfig) -> tuple[Control, Prepared]:
     dut = Control(config)
     return dut, Prepared(dut)
 
 
-@dataclass
 class Path:
-    """A data path that takes transfers, lets time go by, and reports what it is told to."""
+    """A data path that takes transfers, lets time go by, and ends them in order, as it is told in ``reports``; an abort
+    ends the oldest one."""
 
-    request: Any
-    result: Any
-    abort: Any
-    cycles: int = 5
-    reports: list[dict[str, Any]] = field(default_factory=list)
-    seen: list[dict[str, Any]] = field(default_factory=list)
-    running: bool = False
-    aborted: int = 0
+    def __init__(self, request: Any, result: Any, abort: Any, rng: random.Random, in_flight: int = 1,
+                 busy: float = 1.0) -> None:
+        self.request, self.result, self.abort = request, result, abort
+        self._rng, self._in_flight, self._busy = rng, in_flight, busy
+        self.cycles = 6                                 # most that a transfer takes; it takes half of them at least
+        self.reports: list[dict[str, Any]] = []         # of the transfers to come; afterwards they succeed
+        self.seen: list[dict[str, Any]] = []            # requests
+        self.ran: list[int] = []                        # cycles of each transfer, from its request to its result
+        self.inside: list[int] = []                     # cycles in which transfers in the path began
+        self.most = self.aborted = self._cycle = 0
+        self.behind = False                             # the abort that is seen is that of the next transfer
 
-    async def run(self, ctx: Any) -> None:
-        """Plays, for ever."""
+    async def take(self, ctx: Any) -> None:
+        """Takes transfers."""
+        shown = 0
         while True:
-            ctx.set(self.request.ready, 1)
+            ready = len(self.inside) < self._in_flight and self._rng.random() < self._busy
+            ctx.set(self.request.ready, ready)
             _, _, valid, payload = await ctx.tick().sample(self.request.valid, self.request.payload)
-            if not valid:
-                continue
-            ctx.set(self.request.ready, 0)
-            self.running = True
-            self.seen.append({name: getattr(payload, name) for name, _ in self.request.payload.shape()})
-            report = self.reports.pop(0) if self.reports else {"status": Status.OK, "bytes": 7}
-            for _ in range(self.cycles):
+            self._cycle += 1
+            shown = shown or self._cycle * valid
+            if valid and ready:
+                fields = [(name, getattr(payload, name)) for name, _ in self.request.payload.shape()]
+                self.seen.append({name: getattr(value, "value", value) for name, value in fields})
+                self.inside.append(shown)
+                self.most = max(self.most, len(self.inside))
+                shown = 0
+
+    async def end(self, ctx: Any) -> None:
+        """Ends transfers."""
+        while True:
+            while not self.inside:
                 await ctx.tick()
-                assert not ctx.get(self.request.valid)
+            report = self.reports.pop(0) if self.reports else {"status": Status.OK, "bytes": 7}
+            for _ in range(self._rng.randint(self.cycles // 2, self.cycles)):
+                await ctx.tick()
+                assert self._in_flight > 1 or not ctx.get(self.request.valid)
                 if ctx.get(self.abort):
                     report = {"status": Status.ABORTED}
                     self.aborted += 1
                     break
-            await ctx.tick()
             ctx.set(self.result.payload, report)
             ctx.set(self.result.valid, 1)
+            self.ran.append(self._cycle - self.inside.pop(0))
             await ctx.tick().until(self.result.ready)
-            assert not ctx.get(self.abort)
+            assert self.behind or not ctx.get(self.abort)
             ctx.set(self.result.valid, 0)
             # Nothing may be read from a result that is gone.
             ctx.set(self.result.payload, {"status": Status.BAD_CODING, "lane": 9, "resp": 3, "place": 77, "bytes": 88,
                                           "nonzero": 99, "raw_blocks": 66, "crc": 55})
-            self.running = False
 
 
 class Bench:
-    """Control and what is around it; ``run`` plays a driver."""
+    """Control and what is around it; ``run`` plays a driver, whose accesses are methods."""
 
-    def __init__(self, config: EngineConfig = CONFIG, *, seed: int = 0, pauses: float = 0.0, latency: int = 3):
+    def __init__(self, config: EngineConfig = CONFIG, *, seed: int = 0, pauses: float = 0.0, latency: int = 3,
+                 writes: bool = True):
         self.config = config
         self.rng = random.Random(seed)
         self.dut, self._prepared = _prepared(config)
         self.registers = registers(config)
         self.offset = {register.name: register.offset for register in self.registers}
         self.paths = {name: Path(getattr(self.dut, f"{name}_request"), getattr(self.dut, f"{name}_result"),
-                                 getattr(self.dut, f"{name}_abort")) for name in ("offload", "prefetch")}
+                                 getattr(self.dut, f"{name}_abort"), self.rng) for name, _ in DIRECTIONS}
         self.memory = Memory(self.dut.fetch, config.link_beat_bytes, self.rng, latency=latency, pauses=pauses,
                              stretch=5)
+        if config.write_back:
+            self.written = Memory(self.dut.records, config.link_beat_bytes, self.rng, latency=3, pauses=pauses,
+                                  stretch=5)
+        self.writes = writes        # records are taken
+        self.resets = self.pulses = self.high = 0       # soft resets, pulses of the interrupt, its cycles
         self._pace = Pace(self.rng, pauses, 4)
+        self._ctx: Any = None
 
     def run(self, driver: Callable[[Any], Coroutine[Any, Any, None]],
             *others: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
         """Simulates until the driver ends."""
-        self._prepared.run(driver, self.memory.read, *(path.run for path in self.paths.values()), *others)
+        async def begin(ctx: Any) -> None:
+            self._ctx = ctx
+            await driver(ctx)
+
+        paths = [process for path in self.paths.values() for process in (path.take, path.end)]
+        self._prepared.run(begin, self.memory.read, self._records, self._watch, *paths, *others)
+
+    async def _records(self, ctx: Any) -> None:
+        """The memory that records are written to."""
+        while not (self.config.write_back and self.writes):
+            await ctx.tick()
+        await self.written.write(ctx)
+
+    async def _watch(self, ctx: Any) -> None:
+        """Counts soft resets, in which no transfer runs, and interrupts."""
+        before = False
+        pulse = self.dut.irq_pulse if self.config.write_back else Const(0)
+        while True:
+            _, _, reset, high, pulsed = await ctx.tick().sample(self.dut.soft_reset, self.dut.irq, pulse)
+            assert not (reset and any(path.inside for path in self.paths.values())), "a reset in mid-transfer"
+            assert not (pulsed and before), "a pulse of two cycles"
+            self.resets, self.pulses, self.high = self.resets + reset, self.pulses + pulsed, self.high + high
+            before = pulsed
 
     def _place(self, where: str | int) -> int:
         return where if isinstance(where, int) else self.offset[where]
 
-    async def _rest(self, ctx: Any) -> None:
+    async def _rest(self) -> None:
         while not self._pace.go():
-            await ctx.tick()
+            await self._ctx.tick()
 
-    async def write(self, ctx: Any, where: str | int, value: int, strobe: int = 15, *, response: int = 0) -> None:
+    async def wait(self, cycles: int) -> None:
+        """Lets cycles go by, or none."""
+        for _ in range(cycles):
+            await self._ctx.tick()
+
+    async def write(self, where: str | int, value: int, strobe: int = 15, *, response: int = 0) -> None:
         """Writes a register by name or offset, and checks the response."""
-        bus = self.dut.bus
+        bus, ctx = self.dut.bus, self._ctx
         data_first = self.rng.random() < 0.3
         channels = [("aw", {"awaddr": self._place(where)}), ("w", {"wdata": value, "wstrb": strobe})]
         for channel, fields in reversed(channels) if data_first else channels:
-            await self._rest(ctx)
+            await self._rest()
             for name, content in fields.items():
                 ctx.set(getattr(bus, name), content)
             ctx.set(getattr(bus, f"{channel}valid"), 1)
             await ctx.tick().until(getattr(bus, f"{channel}ready"))
             ctx.set(getattr(bus, f"{channel}valid"), 0)
-        await self._rest(ctx)
+        await self._rest()
         ctx.set(bus.bready, 1)
         given, = await ctx.tick().sample(bus.bresp).until(bus.bvalid)
         ctx.set(bus.bready, 0)
         assert given == response, f"{where}: response {given} to a write of {value:#x}, not {response}"
 
-    async def wait(self, ctx: Any, cycles: int) -> None:
-        """Lets cycles go by, or none."""
-        for _ in range(cycles):
-            await ctx.tick()
-
-    async def read(self, ctx: Any, where: str | int, *, response: int = 0) -> int:
+    async def read(self, where: str | int, *, response: int = 0) -> int:
         """Reads a register by name or offset, and checks the response."""
-        bus = self.dut.bus
-        await self._rest(ctx)
+        bus, ctx = self.dut.bus, self._ctx
+        await self._rest()
         ctx.set(bus.araddr, self._place(where))
         ctx.set(bus.arvalid, 1)
         await ctx.tick().until(bus.arready)
         ctx.set(bus.arvalid, 0)
-        await self._rest(ctx)
+        await self._rest()
         ctx.set(bus.rready, 1)
         value, given = await ctx.tick().sample(bus.rdata, bus.rresp).until(bus.rvalid)
         ctx.set(bus.rready, 0)
         assert given == response, f"{where}: response {given} to a read, not {response}"
         return value
 
-    async def until(self, ctx: Any, where: str, mask: int, value: int, polls: int = 400) -> None:
+    async def reads(self, **values: int) -> None:
+        """Reads registers, and checks what they hold."""
+        found = {name: await self.read(name) for name in values}
+        assert found == values
+
+    async def until(self, where: str, mask: int, value: int) -> None:
         """Polls a register until its masked bits have a value."""
-        for _ in range(polls):
-            if await self.read(ctx, where) & mask == value:
+        for _ in range(400):
+            if await self.read(where) & mask == value:
                 return
         raise AssertionError(f"{where} did not become {value:#x}")
 
-    async def push(self, ctx: Any, direction: str, asked: Descriptor, *, response: int = 0) -> None:
-        """Writes a descriptor into the window and rings the doorbell."""
-        for number, word in enumerate(struct.unpack("<16I", asked.pack())):
-            await self.write(ctx, f"{direction.upper()}_DESCRIPTOR_{number}", word)
-        await self.write(ctx, f"{direction.upper()}_DOORBELL", 1, response=response)
+    async def soft_reset(self) -> None:
+        """Resets control, and waits until that is done."""
+        await self.write("CONTROL", 1)
+        await self.until("CONTROL", 1, 0)
 
-    async def _completed(self, ctx: Any, name: str) -> None:
+    async def refused(self, where: str, value: int, register: str, bit: int) -> None:
+        """Writes a register, which is refused: a bit of another register says so until 1 is written to it."""
+        await self.write(where, value, response=SLVERR)
+        for cleared, left in ((~bit, bit), (bit, 0)):
+            assert await self.read(register) == bit, where
+            await self.write(register, cleared & 0xFFFFFFFF)
+            assert await self.read(register) == left, where
+
+    async def push(self, direction: str, *descriptors: Descriptor) -> None:
+        """Writes each descriptor into the window and rings the doorbell."""
+        for asked in descriptors:
+            for number, word in enumerate(words_of(asked.pack())):
+                await self.write(f"{direction.upper()}_DESCRIPTOR_{number}", word)
+            await self.write(f"{direction.upper()}_DOORBELL", 1)
+
+    async def _completed(self, name: str) -> None:
         for _ in range(400):
-            if await self.read(ctx, f"{name}_COMPLETIONS"):
+            if await self.read(f"{name}_COMPLETIONS"):
                 return
         raise AssertionError("no completion came")
 
-    async def outcome(self, ctx: Any, direction: str) -> tuple[int, int]:
-        """Waits for a completion, reads tag and status of it, and removes it."""
+    async def outcomes(self, direction: str, *expected: tuple[int, Status]) -> None:
+        """Waits for completions with these tags and statuses, reads so much of them, and removes them."""
         name = direction.upper()
-        await self._completed(ctx, name)
-        tag, status = [await self.read(ctx, f"{name}_COMPLETION_{number}") for number in range(2)]
-        await self.write(ctx, f"{name}_COMPLETION_POP", 1)
-        return tag, status & 255
+        for tag, status in expected:
+            await self._completed(name)
+            found, word = [await self.read(f"{name}_COMPLETION_{number}") for number in range(2)]
+            assert (found, word & 255) == (tag, status.value)
+            await self.write(f"{name}_COMPLETION_POP", 1)
 
-    async def completion(self, ctx: Any, direction: str) -> Completion:
+    async def completion(self, direction: str) -> Completion:
         """Waits for a completion, reads and removes it."""
         name = direction.upper()
-        await self._completed(ctx, name)
-        words = [await self.read(ctx, f"{name}_COMPLETION_{number}") for number in range(16)]
-        await self.write(ctx, f"{name}_COMPLETION_POP", 1)
-        completion = Completion.unpack(struct.pack("<16I", *words))
-        assert completion.pack() == struct.pack("<16I", *words)     # nothing in reserved bits
+        await self._completed(name)
+        record = struct.pack("<16I", *[await self.read(f"{name}_COMPLETION_{number}") for number in range(16)])
+        await self.write(f"{name}_COMPLETION_POP", 1)
+        completion = Completion.unpack(record)
+        assert completion.pack() == record      # nothing in reserved bits
         return completion
 
-    def ring(self, base: int, entries: list[Descriptor], first: int = 0, size: int = 1 << 16) -> None:
-        """Puts descriptors into a ring in link memory, from an index on."""
-        for number, asked in enumerate(entries):
-            place = base + 64 * ((first + number) % size)
-            self.memory.content[place:place + 64] = asked.pack()
-
-    async def start_ring(self, ctx: Any, direction: str, base: int, size: int) -> None:
-        """Sets a ring up and enables it."""
+    async def ring(self, direction: str, base: int, size: int, *descriptors: Descriptor) -> None:
+        """Puts descriptors into memory, sets a ring up there, enables it, and gives all descriptors to the engine."""
         name = direction.upper()
-        await self.write(ctx, f"{name}_RING_BASE_LO", base & 0xFFFFFFFF)
-        await self.write(ctx, f"{name}_RING_BASE_HI", base >> 32)
-        await self.write(ctx, f"{name}_RING_SIZE", size)
-        await self.write(ctx, f"{name}_RING_CONTROL", 1)
+        for number, asked in enumerate(descriptors):
+            self.entry(base + _RECORD * number, asked)
+        for register, value in (("BASE_LO", base & 0xFFFFFFFF), ("BASE_HI", base >> 32), ("SIZE", size), ("CONTROL", 1),
+                                ("TAIL", len(descriptors))):
+            await self.write(f"{name}_RING_{register}", value)
+
+    def entry(self, address: int, asked: Descriptor) -> None:
+        """Puts a descriptor into link memory."""
+        self.memory.content[address % SIZE:address % SIZE + _RECORD] = asked.pack()
+
+
+@dataclass
+class PlayedRing:
+    """A ring as the unit sees it that reads or writes its entries; ``begun`` of those that wait are open."""
+
+    base: int
+    size: int
+    index: int = 0
+    phase: int = 1
+    begun: int = 0
+    enabled: bool = True
+    waiting: list[Any] = field(default_factory=list)
+
+    @property
+    def address(self) -> int:
+        """Of the oldest entry."""
+        return self.base + _RECORD * self.index
+
+    def at(self, ahead: int) -> tuple[int, int]:
+        """Index and phase of the place so many entries behind the oldest one."""
+        index = self.index + ahead
+        return index % self.size, self.phase ^ (index >= self.size)
+
+
+class RingsBench:
+    """A unit between link memory and the rings of both directions.
+
+    A class for a unit has ``around``, a process that plays the rings, and says in ``ends`` how entries ended.
+    """
+
+    def __init__(self, dut: Any, serve: str, config: EngineConfig, seed: int, pauses: float,
+                 latency: int | None = None, answers: bool = True) -> None:
+        self.rng = rng = random.Random(seed)
+        self.dut, self.pauses = dut, pauses
+        self.memory = Memory(dut.axi, config.link_beat_bytes, rng, stretch=5, pauses=pauses,
+                             latency=rng.choice([0, 20]) if latency is None else latency, early=rng.random() < 0.5,
+                             content=bytearray(rng.randbytes(SIZE)))
+        self._serve = getattr(self.memory, serve)
+        # The lower halves of addresses are added first: the second ring crosses 4 GiB.
+        self.rings = [PlayedRing(0x2000, 8), PlayedRing((1 << 32) - 3 * _RECORD, 16)]
+        self.began: list[int] = []
+        self.ends: list[tuple[str, int, bool]] = []
+        self.answers = answers
+        self.played: list[Any] = [self._link, self.around]
+
+    async def _link(self, ctx: Any) -> None:
+        """Link memory, which does not answer before it may."""
+        while not self.answers:
+            await ctx.tick()
+        await self._serve(ctx)
+
+    def run(self, process: Any) -> None:
+        """Simulates until the process ends."""
+        clocked(self.dut, process, *self.played)
+
+    async def around(self, ctx: Any) -> None:
+        """Plays what is around the unit, for ever."""
+        raise NotImplementedError
+
+    def show(self, ctx: Any, number: int) -> None:
+        """Shows the unit the registers of a ring."""
+        ring = self.rings[number]
+        ctx.set(self.dut.rings[number], {"base": ring.base // _RECORD, "head": ring.index, "size": ring.size,
+                                         "tail": (ring.index + len(ring.waiting)) % ring.size, "enable": 1})
+
+    def record(self, address: int) -> tuple[int, ...]:
+        """The words at an address of link memory."""
+        return words_of(self.memory.content[address % SIZE:address % SIZE + _RECORD])
+
+    async def until(self, ctx: Any, count: int) -> None:
+        """Waits for so many entries to end, and for the unit to be idle."""
+        for _ in range(4000):
+            if len(self.ends) == count and ctx.get(self.dut.idle):
+                await ctx.tick()
+                return
+            await ctx.tick()
+        raise AssertionError(f"{len(self.ends)} entries ended, not {count}")
+
+    async def in_turn(self, ctx: Any, entries: Callable[[int], list[Any]]) -> list[int]:
+        """Lets 11 entries of one ring and 7 of the other go by, round the end of the first; their addresses."""
+        starts = [ring.address for ring in self.rings]
+        for _ in range(20):
+            await ctx.tick()
+            assert ctx.get(self.dut.idle)
+        for ring, count in zip(self.rings, (5, 7), strict=True):
+            ring.waiting = entries(count)
+        await self.until(ctx, 12)
+        self.rings[0].waiting = entries(6)
+        await self.until(ctx, 18)
+        assert self.began[:10] in ([0, 1] * 5, [1, 0] * 5)
+        assert [name for name, _, _ in self.ends] == ["advance"] * 18 and self.memory.open == 0
+        assert [number for _, number, _ in self.ends] == self.began
+        places = [[start + _RECORD * (k % ring.size) for k in range(11)]
+                  for ring, start in zip(self.rings, starts, strict=True)]
+        order = [places[number].pop(0) for number in self.began]
+        assert self.memory.bursts == [(place, _RECORD // self.memory.beat_bytes) for place in order]
+        return order

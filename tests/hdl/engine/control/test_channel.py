@@ -2,208 +2,287 @@
 
 from __future__ import annotations
 
+import random
+import struct
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from cdma.golden.engine import Completion, Status
+from cdma.golden.engine import Completion, Descriptor, Status
+from cdma.golden.engine import Operation as GoldenOperation
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.channel import Channel
 from cdma.hdl.engine.control.descriptor import Operation
-from tests.hdl.bench import pulse
-from tests.hdl.engine.control.bench import good
-from tests.hdl.engine.control.channel_bench import CONFIG, DEPTH, ChannelBench, account, any_descriptor, completed, runs
+from tests.hdl.bench import clocked, pulse
+from tests.hdl.engine.built import parameters
+from tests.hdl.engine.control.bench import Path, good, simulated, words_of
+
+_CONFIG = EngineConfig(lanes=3, block_bytes=512, buffer_bytes=1024)
+_DEPTH = _CONFIG.queue_depth
+_FOR_EVER = 100_000
+_OK, _ABORTED = Status.OK, Status.ABORTED
+
+
+class _Asked(NamedTuple):
+    """A descriptor and its completion; whether it is an entry that could not be read, and whether it is run."""
+
+    descriptor: Descriptor
+    outcome: Completion
+    unread: bool = False
+    runs: bool = False
+
+
+class _Bench:
+    """A channel between a driver, a data path and counters that take their time."""
+
+    def __init__(self, operation: Operation = Operation.OFFLOAD, seed: int = 7, in_flight: int = 4,
+                 config: EngineConfig = _CONFIG) -> None:
+        self.offload = operation is Operation.OFFLOAD
+        self.operation = operation
+        self.rng = random.Random(seed)
+        self.dut = Channel(config.replace(transfers_in_flight=in_flight), operation)
+        self.path = Path(self.dut.request, self.dut.result, self.dut.aborting, self.rng, in_flight, busy=0.5)
+        self.path.cycles = 12
+        self.built = parameters(config)
+        self.completions: list[Completion] = []
+        self.causes: list[tuple[int, int]] = []
+        self.accounts: list[tuple[int, int]] = []
+        self.pops = True
+
+    def run(self, process: Any) -> None:
+        """Simulates until the process ends."""
+        clocked(self.dut, process, self.path.take, self.path.end, self._counters, self._driver)
+
+    async def push(self, ctx: Any, asked: Descriptor, unread: bool = False) -> None:
+        """Pushes a descriptor while there is place; its words come in any order, the last with the push."""
+        while ctx.get(self.dut.level) == _DEPTH or (unread and ctx.get(self.dut.unread_waits)):
+            await ctx.tick()
+        record = self.dut.record
+        words = list(enumerate(words_of(asked.pack())))
+        self.rng.shuffle(words)
+        for number, (word, data) in enumerate(words):
+            last = number == len(words) - 1
+            for port, value in ((record.word, word), (record.data, data), (self.dut.unread, unread)):
+                ctx.set(port, value)
+            await pulse(ctx, record.write, *[record.push] * last)
+        ctx.set(self.dut.unread, 0)
+        assert ctx.get(self.dut.unread_waits) or not unread
+
+    async def begin(self, ctx: Any, *tags: int) -> None:
+        """Pushes descriptors, and waits until the data path has them: the first one runs for ever."""
+        self.path.cycles = _FOR_EVER
+        count = len(self.path.seen) + len(tags)
+        for tag in tags:
+            self.path.reports.append({"status": _OK, "bytes": 40})
+            await self.push(ctx, good(1, tag=tag, raw_bytes=512))
+        while len(self.path.seen) < count:
+            await ctx.tick()
+        self.path.cycles = 12
+
+    async def completed(self, ctx: Any, count: int) -> None:
+        """Waits until so many completions were read."""
+        for _ in range(4000):
+            if len(self.completions) == count:
+                return
+            await ctx.tick()
+        raise AssertionError(f"{len(self.completions)} completions came, not {count}")
+
+    async def _counters(self, ctx: Any) -> None:
+        """Adds the bytes of transfers, and counts causes."""
+        dut, rest = self.dut, 0
+        while True:
+            accounted = rest == 1
+            ctx.set(dut.accounted, accounted)
+            _, _, account, causes = await ctx.tick().sample(dut.account, dut.causes)
+            if causes.completion or causes.error:
+                self.causes.append((causes.completion, causes.error))
+            if accounted:
+                assert account.valid, "the bytes went before they were added"
+                self.accounts.append((account.raw_bytes, account.packed_bytes))
+                rest = 0
+            elif account.valid:
+                rest = rest - 1 if rest else self.rng.choice([2, 3, 40])
+
+    async def _driver(self, ctx: Any) -> None:
+        """Reads completions and removes them; those that are not there read 0."""
+        dut = self.dut
+        while True:
+            await ctx.tick().repeat(self.rng.choice([1, 5, 60]))
+            if not self.pops:
+                continue
+            there = ctx.get(dut.completions)
+            words = []
+            for word in range(16) if there else [self.rng.randrange(16)]:
+                ctx.set(dut.word, word)
+                await ctx.tick()
+                words.append(ctx.get(dut.completion))
+            if there:
+                await pulse(ctx, dut.pop)
+                self.completions.append(Completion.unpack(struct.pack("<16I", *words)))
+            else:
+                assert words == [0] or ctx.get(dut.completions)
+
+    def any_descriptor(self, tag: int) -> _Asked:
+        """Good and run with success or an error, bad, or the record of an entry that could not be read."""
+        rng, offload = self.rng, self.offload
+        asked = good(self.operation.value, tag=tag, interrupt=rng.random() < 0.5, raw_bytes=4 * rng.randint(1, 1 << 30),
+                     source=512 * rng.randrange(1 << 20), destination=512 * rng.randrange(1 << 20),
+                     capacity=rng.randint(1 << 32, 1 << 38), packed_bytes=0 if offload else 4 * rng.randint(1, 1 << 30))
+        what = rng.random()
+        if what < 0.2:
+            asked = replace(asked, **rng.choice([
+                {"operation": 3}, {"coding": 4}, {"other_flags": 1 << 9}, {"reserved": (0, 1)},
+                {"raw_bytes": 0}, {"source": asked.source + 1}, {"destination": asked.destination + 4}]))
+        elif what < 0.35:
+            response, address = rng.choice([0, 2, 3]), 64 * rng.randrange(1 << 30)
+            status = Status.DESCRIPTOR_READ_ERROR if response else Status.DESCRIPTOR_READ_TIMEOUT
+            return _Asked(Descriptor(operation=0, coding=0, source=address, destination=0, raw_bytes=0, capacity=0,
+                                     crc=response),
+                          Completion(tag=0, status=status, operation=0, response=response, place=address), unread=True)
+        outcome = Completion(tag=tag, status=_OK, operation=asked.operation)
+        refused = self.built.refusal(asked, GoldenOperation(self.operation.value))
+        if refused:
+            outcome = replace(outcome, status=refused)
+        elif rng.random() < 0.6:
+            outcome = replace(outcome, crc=rng.getrandbits(32), raw_blocks=rng.getrandbits(31),
+                              bytes_written=rng.getrandbits(40) if offload else asked.raw_bytes,
+                              nonzero=rng.getrandbits(40))
+        else:
+            outcome = replace(outcome, status=rng.choice([Status.LANE_READ_ERROR, Status.LINK_WRITE_TIMEOUT]),
+                              lane=rng.randrange(3), response=rng.choice([2, 3]), place=rng.getrandbits(40))
+        if not refused:
+            self.report(outcome)
+        return _Asked(asked, outcome, runs=not refused)
+
+    def report(self, outcome: Completion) -> None:
+        """Has the data path end the next transfer so."""
+        names = {"status": "status", "lane": "lane", "response": "resp", "place": "place", "bytes_written": "bytes",
+                 "nonzero": "nonzero", "raw_blocks": "raw_blocks", "crc": "crc"}
+        self.path.reports.append({name: getattr(outcome, of) for of, name in names.items()})
+
+    def ended(self) -> list[tuple[int, Status]]:
+        """Tags and statuses of completions."""
+        return [(each.tag, each.status) for each in self.completions]
 
 
 @pytest.mark.parametrize(("operation", "in_flight"), [
     (Operation.OFFLOAD, 4), (Operation.PREFETCH, 4), (Operation.OFFLOAD, 1), (Operation.PREFETCH, 3)])
-def test_descriptors_of_all_kinds_in_order(operation: Operation, in_flight: int) -> None:
-    bench = ChannelBench(operation, 5, in_flight)
-    bench.slow = 150
-    asked = [any_descriptor(bench, tag) for tag in range(40)]
-    ran = [each for each in asked if runs(bench, each)]
-    bench.outcomes = [each.outcome for each in ran]
-
-    async def process(ctx: Any) -> None:
-        for each in asked:
-            await bench.push(ctx, each.descriptor, each.unread)
-            for _ in range(bench.rng.choice([0, 0, 100])):
-                await ctx.tick()
-        await completed(ctx, bench, len(asked))
-        assert not ctx.get(bench.dut.unread_waits)
-        assert (ctx.get(bench.dut.level), ctx.get(bench.dut.completions), ctx.get(bench.dut.busy)) == (0, 0, 0)
-
-    bench.run(process)
-    seen = bench.seen
-    assert seen.completions == [each.outcome for each in asked]
-    assert len(seen.requests) == len(ran) > 15
-    for request, each in zip(seen.requests, ran, strict=True):
-        wanted = each.descriptor
-        assert request == {
-            "source": wanted.source, "destination": wanted.destination, "element": wanted.coding & 15,
-            "exponents": 0, "fallback": 1, "leave_raw": 0, "narrow": 0, "raw_bytes": wanted.raw_bytes,
-            "capacity": wanted.capacity, "packed_bytes": wanted.packed_bytes, "check_crc": 0, "crc": 0}
+@simulated(lambda operation, in_flight: _Bench(operation, 5, in_flight))
+async def test_descriptors_of_all_kinds_in_order(bench: _Bench, ctx: Any, operation: Operation, in_flight: int) -> None:
+    bench.path.cycles = 150
+    asked = [bench.any_descriptor(tag) for tag in range(40)]
+    ran = [each for each in asked if each.runs]
+    for each in asked:
+        await bench.push(ctx, each.descriptor, each.unread)
+        if bench.rng.random() < 0.3:
+            await ctx.tick().repeat(100)
+    await bench.completed(ctx, len(asked))
+    assert [ctx.get(getattr(bench.dut, name)) for name in ("unread_waits", "level", "completions", "busy")] == [0] * 4
+    assert bench.completions == [each.outcome for each in asked]
+    assert len(ran) > 15
+    assert bench.path.seen == [{
+        "source": each.source, "destination": each.destination, "element": each.coding & 15, "exponents": 0,
+        "fallback": 1, "leave_raw": 0, "narrow": 0, "raw_bytes": each.raw_bytes, "capacity": each.capacity,
+        "packed_bytes": each.packed_bytes, "check_crc": 0, "crc": 0} for each, *_ in ran]
     # IRQ_STATUS: a completion with the flag, with any status; a status other than OK. One cycle for each.
-    causes = [(each.descriptor.interrupt, each.outcome.status != Status.OK) for each in asked]
-    assert seen.causes == [(int(flag), int(error)) for flag, error in causes if flag or error]
-    assert seen.accounts == [account(bench, each) for each in ran if each.outcome.status == Status.OK]
-    assert seen.most == in_flight
+    causes = [(int(each.descriptor.interrupt), int(each.outcome.status != _OK)) for each in asked]
+    assert bench.causes == [each for each in causes if any(each)]
+    # The packed bytes are those written (offload) or asked for (prefetch).
+    assert bench.accounts == [(each.raw_bytes, outcome.bytes_written if bench.offload else each.packed_bytes)
+                              for each, outcome, *_ in ran if outcome.status == _OK]
+    assert bench.path.most == in_flight
     # The cycles of a completion are those of its transfer, of the work before it and of the completion before it.
-    cycles = [each.cycles for each, kind in zip(seen.completions, asked, strict=True) if runs(bench, kind)]
-    assert all(taken + 20 <= found <= taken + 100 for taken, found in zip(seen.ran, cycles, strict=True))
+    cycles = [each.cycles for each, kind in zip(bench.completions, asked, strict=True) if kind.runs]
+    assert all(taken + 20 <= found <= taken + 100 for taken, found in zip(bench.path.ran, cycles, strict=True))
 
 
-def test_nothing_starts_while_the_completions_are_not_read() -> None:
-    bench = ChannelBench(Operation.PREFETCH, 6)
-    asked = [any_descriptor(bench, tag) for tag in range(30)]
-    asked = [each for each in asked if not each.unread][:2 * DEPTH]
-    bench.outcomes = [each.outcome for each in asked if runs(bench, each)]
+@simulated(lambda: _Bench(Operation.PREFETCH, 6))
+async def test_nothing_starts_while_the_completions_are_not_read(bench: _Bench, ctx: Any) -> None:
+    dut = bench.dut
     bench.pops = False
-
-    async def process(ctx: Any) -> None:
-        dut = bench.dut
-        for each in asked:
-            assert not ctx.get(dut.blocked)
-            await bench.push(ctx, each.descriptor)
-        for _ in range(1500):
-            await ctx.tick()
-        assert (ctx.get(dut.completions), ctx.get(dut.level)) == (DEPTH, len(asked) - DEPTH)
-        assert (ctx.get(dut.blocked), ctx.get(dut.busy), ctx.get(dut.request.valid)) == (1, 0, 0)
-        bench.pops = True
-        await completed(ctx, bench, len(asked))
+    asked = [bench.any_descriptor(tag) for tag in range(30)]
+    asked = [each for each in asked if not each.unread][:2 * _DEPTH]
+    for each in asked:
         assert not ctx.get(dut.blocked)
-
-    bench.run(process)
-    assert bench.seen.completions == [each.outcome for each in asked]
-
-
-def test_aborts_and_holds() -> None:
-    bench = ChannelBench(Operation.OFFLOAD, 7)
-    count = 6
-    descriptors = [good(1, tag=tag, raw_bytes=512) for tag in range(count)]
-    done = Completion(tag=0, status=Status.OK, operation=1, bytes_written=40)
-    bench.outcomes = [replace(done, tag=tag) for tag in range(count)]
-
-    async def process(ctx: Any) -> None:
-        dut, seen = bench.dut, bench.seen
-
-        # An abort while nothing runs has no effect on what comes after it.
-        await pulse(ctx, dut.abort)
-        assert not ctx.get(dut.aborting)
-        await bench.push(ctx, descriptors[0])
-        await completed(ctx, bench, 1)
-        # An abort ends the transfer that runs, and none of those that wait.
-        bench.slow = 100_000
-        for each in descriptors[1:3]:
-            await bench.push(ctx, each)
-        while len(seen.requests) < 2:
-            await ctx.tick()
-        bench.slow = 12
-        await pulse(ctx, dut.abort)
-        assert ctx.get(dut.aborting)
-        await completed(ctx, bench, 3)
-        # While the channel is held, what runs is aborted and nothing starts.
-        bench.slow = 100_000
-        for each in descriptors[3:5]:
-            await bench.push(ctx, each)
-        while len(seen.requests) < 4:
-            await ctx.tick()
-        bench.slow = 12
-        ctx.set(dut.hold, 1)
-        await completed(ctx, bench, 4)
-        await bench.push(ctx, descriptors[5])
-        for _ in range(200):
-            await ctx.tick()
-        assert (ctx.get(dut.level), ctx.get(dut.busy), len(seen.requests)) == (2, 0, 4)
-        ctx.set(dut.hold, 0)
-        await completed(ctx, bench, count)
-
-    bench.run(process)
-    found = [each.status for each in bench.seen.completions]
-    assert found == [Status.OK, Status.ABORTED, Status.OK, Status.ABORTED, Status.OK, Status.OK]
-    assert [each.bytes_written for each in bench.seen.completions] == [40, 0, 40, 0, 40, 40]
-    assert bench.seen.accounts == 4 * [(512, 40)]
+        await bench.push(ctx, each.descriptor)
+    await ctx.tick().repeat(1500)
+    assert (ctx.get(dut.completions), ctx.get(dut.level)) == (_DEPTH, len(asked) - _DEPTH)
+    assert (ctx.get(dut.blocked), ctx.get(dut.busy), ctx.get(dut.request.valid)) == (1, 0, 0)
+    bench.pops = True
+    await bench.completed(ctx, len(asked))
+    assert not ctx.get(dut.blocked)
+    assert bench.completions == [each.outcome for each in asked]
 
 
-def test_an_abort_is_that_of_the_oldest() -> None:
-    bench = ChannelBench(Operation.OFFLOAD, 8)
-    done = Completion(tag=0, status=Status.OK, operation=1, bytes_written=40)
-    bench.outcomes = [replace(done, tag=tag) for tag in range(5)]
+@simulated(_Bench)
+async def test_aborts_and_holds(bench: _Bench, ctx: Any) -> None:
+    """An abort is that of the oldest transfer; while the channel is held, all that run are aborted, and none starts."""
+    dut = bench.dut
+    bench.path.behind = True
+    # An abort while nothing runs has no effect on what comes after it.
+    await pulse(ctx, dut.abort)
+    assert not ctx.get(dut.aborting)
+    bench.path.reports.append({"status": _OK, "bytes": 40})
+    await bench.push(ctx, good(1, tag=0, raw_bytes=512))
+    await bench.completed(ctx, 1)
+    await bench.begin(ctx, 1, 2, 3)
+    await pulse(ctx, dut.abort)
+    assert ctx.get(dut.aborting)
+    await bench.completed(ctx, 4)
+    await bench.begin(ctx, 4, 5)
+    # One more is being checked, and is refused: the abort is not its.
+    await bench.push(ctx, good(1, tag=6, raw_bytes=0))
+    await ctx.tick().repeat(60)
+    ctx.set(dut.hold, 1)
+    await bench.completed(ctx, 7)
+    bench.path.reports.append({"status": _OK, "bytes": 40})
+    await bench.push(ctx, good(1, tag=7, raw_bytes=512))
+    await ctx.tick().repeat(200)
+    assert (ctx.get(dut.level), ctx.get(dut.busy), len(bench.path.seen)) == (1, 0, 6)
+    ctx.set(dut.hold, 0)
+    await bench.completed(ctx, 8)
+    assert bench.ended() == [(0, _OK), (1, _ABORTED), (2, _OK), (3, _OK), (4, _ABORTED), (5, _ABORTED),
+                             (6, Status.BAD_RAW_BYTES), (7, _OK)]
+    assert [each.bytes_written for each in bench.completions] == [40, 0, 40, 40, 0, 0, 0, 40]
+    assert bench.accounts == 4 * [(512, 40)]
 
-    async def process(ctx: Any) -> None:
-        dut, seen = bench.dut, bench.seen
-        bench.slow = 100_000
-        for tag in range(3):
-            await bench.push(ctx, good(1, tag=tag, raw_bytes=512))
-        while len(seen.requests) < 3:
-            await ctx.tick()
-        bench.slow = 12
-        await pulse(ctx, dut.abort)
-        await completed(ctx, bench, 3)
-        bench.slow = 100_000
-        for tag in (3, 4):
-            await bench.push(ctx, good(1, tag=tag, raw_bytes=512))
-        # One more is being checked, and is refused: the abort is not its.
-        await bench.push(ctx, good(1, tag=5, raw_bytes=0))
-        while len(seen.requests) < 5:
-            await ctx.tick()
-        for _ in range(60):
-            await ctx.tick()
-        ctx.set(dut.hold, 1)
-        await completed(ctx, bench, 6)
-        assert not ctx.get(dut.busy)
 
-    bench.run(process)
-    found = [(each.tag, each.status) for each in bench.seen.completions]
-    assert found == [(0, Status.ABORTED), (1, Status.OK), (2, Status.OK), (3, Status.ABORTED), (4, Status.ABORTED),
-                     (5, Status.BAD_RAW_BYTES)]
-
-
-def test_an_abort_while_the_completion_before_is_written() -> None:
+@simulated(lambda: _Bench(in_flight=2))
+async def test_an_abort_while_the_completion_before_is_written(bench: _Bench, ctx: Any) -> None:
     """It is that of the transfer behind it, which has no result yet."""
-    bench = ChannelBench(Operation.OFFLOAD, 9, in_flight=2)
-    done = Completion(tag=0, status=Status.OK, operation=1, bytes_written=40)
-    bench.outcomes = [replace(done, tag=tag) for tag in range(2)]
-
-    async def process(ctx: Any) -> None:
-        dut = bench.dut
-        bench.slow = 1000
-        for tag in range(2):
-            await bench.push(ctx, good(1, tag=tag, raw_bytes=512))
-        while len(bench.seen.requests) < 2:
-            await ctx.tick()
-        await ctx.tick().until(dut.result.valid)
-        bench.ahead = True
-        await ctx.tick().repeat(3)
-        assert not ctx.get(dut.completions)
-        await pulse(ctx, dut.abort)
-        assert ctx.get(dut.aborting)
-        await completed(ctx, bench, 2)
-
-    bench.run(process)
-    assert bench.seen.aborted == 1
-    assert [each.status for each in bench.seen.completions] == [Status.OK, Status.ABORTED]
+    dut = bench.dut
+    bench.path.cycles = 1000
+    for tag in range(2):
+        await bench.push(ctx, good(1, tag=tag))
+    while len(bench.path.seen) < 2:
+        await ctx.tick()
+    await ctx.tick().until(dut.result.valid)
+    bench.path.behind = True
+    await ctx.tick().repeat(3)
+    assert not ctx.get(dut.completions)
+    await pulse(ctx, dut.abort)
+    assert ctx.get(dut.aborting)
+    await bench.completed(ctx, 2)
+    assert bench.path.aborted == 1
+    assert bench.ended() == [(0, _OK), (1, _ABORTED)]
 
 
 @pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
-def test_pages_that_a_stream_takes(operation: Operation) -> None:
+@simulated(lambda operation: _Bench(operation, config=_CONFIG.replace(page_lists=True)))
+async def test_pages_that_a_stream_takes(bench: _Bench, ctx: Any, operation: Operation) -> None:
     """Streams that end with a page, 4 bytes before it, 4 bytes behind it; none are told of one that fails."""
-    bench = ChannelBench(operation, 10, config=CONFIG.replace(page_lists=True))
-    asked, right = [], []
+    right = []
     for tag, (page_size, pages, surplus) in enumerate(product((12, 13, 17, 21), (1, 2, 77), (-4, 0, 4))):
         size = (pages << page_size) + surplus
-        what = good(operation.value, tag=tag, page_list=True, pages=100, page_size=page_size, capacity=1 << 32,
-                    packed_bytes=0 if operation is Operation.OFFLOAD else size)
-        fine = Completion(tag=tag, status=Status.OK, operation=operation.value,
-                          bytes_written=size if operation is Operation.OFFLOAD else what.raw_bytes)
-        bench.outcomes.append(fine if tag % 5 else replace(fine, status=Status.LINK_READ_TIMEOUT, bytes_written=0))
-        asked.append(what)
-        right.append(replace(bench.outcomes[-1], pages=pages + (surplus > 0) if tag % 5 else 0))
-
-    async def process(ctx: Any) -> None:
-        for each in asked:
-            await bench.push(ctx, each)
-        await completed(ctx, bench, len(asked))
-
-    bench.run(process)
-    assert [replace(each, cycles=0) for each in bench.seen.completions] == right
+        asked = good(operation.value, tag=tag, page_list=True, pages=100, page_size=page_size, capacity=1 << 32,
+                     packed_bytes=0 if bench.offload else size)
+        fine = Completion(tag=tag, status=_OK, operation=operation.value, pages=pages + (surplus > 0),
+                          bytes_written=size if bench.offload else asked.raw_bytes)
+        failed = replace(fine, status=Status.LINK_READ_TIMEOUT, pages=0, bytes_written=0)
+        right.append(fine if tag % 5 else failed)
+        bench.report(right[-1])
+        await bench.push(ctx, asked)
+    await bench.completed(ctx, len(right))
+    assert bench.completions == right

@@ -11,35 +11,41 @@ from cdma.hdl.engine.control.records import RecordQueue
 from tests.hdl.bench import clocked
 
 
-@pytest.mark.parametrize("depth", [1, 2, 8])
-def test_records(depth: int) -> None:
-    queue = RecordQueue(depth)
+@pytest.mark.parametrize(("depth", "ahead"), [(1, False), (2, False), (8, False), (8, True)])
+def test_records(depth: int, ahead: bool) -> None:
+    """With ``ahead``, records are read before they are removed, and now and then again from the oldest one on."""
+    queue = RecordQueue(depth, ahead=ahead)
     rng = random.Random(depth)
+    most = 0
 
     async def process(ctx: Any) -> None:
+        nonlocal most
         held: list[list[int]] = []
         coming: list[int] = [0] * 16
         left: list[int] = []
         first = last = 0
-        asked = None        # the record and word that is shown in this cycle
-        for _ in range(1500):
-            if asked is not None:
-                assert ctx.get(queue.data) == asked[0][asked[1]]
+        read = 0            # records that were read, and are not removed
+        asked = None        # the word that is shown in this cycle
+        for _ in range(4000 if ahead else 1500):
+            assert asked is None or ctx.get(queue.data) == asked
             assert (ctx.get(queue.level), ctx.get(queue.head), ctx.get(queue.tail)) == (
                 len(held), first % depth, last % depth)
             if not left:
                 left, coming = rng.sample(range(16), 16), [rng.getrandbits(32) for _ in range(16)]
             write = len(held) < depth and rng.random() < 0.8
             push = write and len(left) == 1
-            pop = bool(held) and rng.random() < 0.1
+            # The oldest record need not have been read when it is removed: the reader goes on with it, then.
+            pop = bool(held) and rng.random() < ((0.05 if read else 0.01) if ahead else 0.1)
+            step = ahead and (read > 0 or not pop) and read < min(len(held), depth - 1) and rng.random() < 0.1
+            back = ahead and not pop and not step and rng.random() < 0.01
             word = rng.randrange(16)
-            ctx.set(queue.i.write, write)
-            ctx.set(queue.i.word, left[-1])
-            ctx.set(queue.i.data, coming[left[-1]])
-            ctx.set(queue.i.push, push)
-            ctx.set(queue.pop, pop)
-            ctx.set(queue.word, word)
-            asked = (held[0], word) if held else None
+            for port, value in ((queue.i.write, write), (queue.i.word, left[-1]), (queue.i.data, coming[left[-1]]),
+                                (queue.i.push, push), (queue.pop, pop), (queue.word, word)):
+                ctx.set(port, value)
+            if ahead:
+                ctx.set(queue.step, step)
+                ctx.set(queue.back, back)
+            asked = held[read][word] if read < len(held) else None
             if write:
                 left.pop()
             if push:
@@ -48,54 +54,10 @@ def test_records(depth: int) -> None:
             if pop:
                 held.pop(0)
                 first += 1
+                read = max(0, read - 1)
+            read = 0 if back else read + step
+            most = max(most, read)
             await ctx.tick()
 
     clocked(queue, process)
-
-
-def test_records_read_ahead() -> None:
-    """Records are read one by one before they are removed, and now and then again from the oldest one on."""
-    depth = 8
-    queue = RecordQueue(depth, ahead=True)
-    rng = random.Random(3)
-    most = 0
-
-    async def process(ctx: Any) -> None:
-        nonlocal most
-        held: list[list[int]] = []
-        ahead = 0           # records that were read
-        coming: list[int] = []
-        asked = None        # the record and word that is shown in this cycle
-        for _ in range(4000):
-            if asked is not None:
-                assert ctx.get(queue.data) == asked[0][asked[1]]
-            write = len(held) < depth and rng.random() < 0.8
-            push = write and len(coming) == 15
-            pop = bool(held) and (ahead > 0 or rng.random() < 0.2) and rng.random() < 0.05
-            step = (ahead > 0 or not pop) and ahead < min(len(held), depth - 1) and rng.random() < 0.1
-            back = not pop and not step and rng.random() < 0.01
-            word = rng.randrange(16)
-            value = rng.getrandbits(32)
-            ctx.set(queue.i.write, write)
-            ctx.set(queue.i.word, len(coming))
-            ctx.set(queue.i.data, value)
-            ctx.set(queue.i.push, push)
-            for name, pulse in (("pop", pop), ("step", step), ("back", back)):
-                ctx.set(getattr(queue, name), pulse)
-            ctx.set(queue.word, word)
-            asked = (held[ahead], word) if ahead < len(held) else None
-            if pop:
-                # The oldest record need not have been read: the reader goes on with it, then.
-                held.pop(0)
-                ahead = max(0, ahead - 1)
-            ahead = 0 if back else ahead + step
-            most = max(most, ahead)
-            if write:
-                coming.append(value)
-            if push:
-                held.append(coming)
-                coming = []
-            await ctx.tick()
-
-    clocked(queue, process)
-    assert most == depth - 1
+    assert most == (depth - 1 if ahead else 0)

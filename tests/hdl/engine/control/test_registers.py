@@ -7,21 +7,15 @@ from typing import Any
 import pytest
 
 from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from cdma.hdl.engine.control.register import Access, Register
+from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import pages, registers, reserved, with_options
-from tests.hdl.engine.control.bench import Bench, good
+from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, SLVERR, Bench, good, simulated
 
-_SLVERR = 2
 _CONFIGS = [load_engine("tiny"), load_engine("wide").replace(
     address_bits=64, crc=False, attribute_registers=True, user_bits=5, lane_user=17, link_cache=15, link_qos=3,
     address_windows=True, write_back=True, buffer_parity=True),
     load_engine("tiny").replace(name="windows", address_windows=True)]
 _CONDITIONAL = ("RING_SIZE", "RING_TAIL", "WRITE_BACK_SIZE", "WRITE_BACK_HEAD")   # take only some values
-
-
-def _kept(register: Register) -> int:
-    """Bits of a register that a driver can set."""
-    return sum(field.mask for field in register.fields if field.access is Access.RW)
 
 
 @pytest.mark.parametrize("config", [*map(load_engine, engine_preset_names()), with_options(load_engine("engine"))],
@@ -44,174 +38,78 @@ def test_the_table_is_sound(config: EngineConfig) -> None:
 
 
 @pytest.mark.parametrize("config", _CONFIGS, ids=lambda config: config.name)
-def test_reset_values_and_access(config: EngineConfig) -> None:
-    """All registers are written before any is read again, so a write that reaches a second register shows."""
-    bench = Bench(config)
-    table = registers(config)
+@simulated(lambda config: Bench(config, seed=5))
+async def test_every_offset(bench: Bench, ctx: Any, config: EngineConfig) -> None:
+    """All registers are written before any is read again, so a write that reaches a second register shows.
 
-    async def driver(ctx: Any) -> None:
-        for register in table:
-            assert await bench.read(ctx, register.offset) == register.reset, register.name
-        expected = {register.name: register.reset for register in table}
-        for number, register in enumerate(table):
-            value = 0xFFFFFFFE ^ number << 8    # the lowest bit is clear: nothing starts, rings stay disabled
-            if register.access is Access.RO:
-                await bench.write(ctx, register.offset, value, response=_SLVERR)
-            elif register.access is not Access.RW:
-                await bench.write(ctx, register.offset, value & ~register.fields[0].mask & ~register.fields[-1].mask)
-            elif register.name.endswith(_CONDITIONAL):
-                continue
-            else:
-                await bench.write(ctx, register.offset, value)
-                expected[register.name] = value & _kept(register)
-        for register in table:
-            assert await bench.read(ctx, register.offset) == expected[register.name], register.name
-
-    bench.run(driver)
-
-
-def test_addresses_without_a_register() -> None:
-    bench = Bench(seed=1, pauses=0.4)
-    mapped = {register.offset for register in registers(bench.config)} | set(reserved(registers(bench.config)))
-    holes = [offset for offset in range(0, 1 << 12, 4) if offset not in mapped]
-    chosen = [offset for offset in holes if offset < 0x300] + bench.rng.sample(holes, 40)
-
-    async def driver(ctx: Any) -> None:
-        for offset in chosen:
-            assert await bench.read(ctx, offset, response=_SLVERR) == 0
-            await bench.write(ctx, offset, 0xFFFFFFFF, response=_SLVERR)
-        for register in registers(bench.config):
-            assert await bench.read(ctx, register.offset) == register.reset, register.name
-
-    bench.run(driver)
-
-
-def test_writes_of_less_than_a_word_are_refused() -> None:
-    bench = Bench(seed=2)
-
-    async def driver(ctx: Any) -> None:
-        for name in ("IRQ_ENABLE", "OFFLOAD_DESCRIPTOR_3", "PREFETCH_RING_BASE_LO", "OFFLOAD_DOORBELL", "CONTROL"):
-            for strobe in (1, 7, 14):
-                await bench.write(ctx, name, 0xFFFFFFFF, strobe, response=_SLVERR)
-        for register in registers(bench.config):
-            assert await bench.read(ctx, register.offset) == register.reset, register.name
-
-    bench.run(driver)
-
-
-@pytest.mark.parametrize("config", _CONFIGS, ids=lambda config: config.name)
-def test_a_bus_of_64_bits(config: EngineConfig) -> None:
-    """Behind a converter, which makes two accesses of each, every register is read and written, alone and with the
-    other half of its 8 bytes: all is answered with OKAY, and a half that is not written keeps its value and starts
-    nothing, though the bus has ones there."""
-    bench = Bench(config, seed=5)
+    A bus of 64 bits makes two writes of one: the half that is not written has no strobes, is answered with OKAY and
+    changes nothing, though the bus has ones there; so do places beside a register, which read 0.
+    """
     table = {register.offset: register for register in registers(config)}
-    values = {offset: register.reset for offset, register in table.items()}
-    ones = 0xFFFFFFFF
-
-    async def load(ctx: Any, place: int) -> list[int]:
-        return [await bench.read(ctx, place), await bench.read(ctx, place + 4)]
-
-    async def store(ctx: Any, place: int, low: int, high: int, strobe: int) -> None:
-        await bench.write(ctx, place, low, strobe & 15)
-        await bench.write(ctx, place + 4, high, strobe >> 4)
-
-    def written(offset: int, value: int) -> int:
-        """Writes a register that holds what is written, in the model; others would start something: they get 0."""
+    beside = reserved(table.values())
+    holes = [offset for offset in range(0, 1 << 12, 4) if offset not in table and offset not in beside]
+    values = {offset: register.reset for offset, register in table.items()} | dict.fromkeys(beside, 0)
+    for offset, value in values.items():
+        assert await bench.read(offset) == value, hex(offset)
+    for name, _ in DIRECTIONS:
+        await bench.write(f"{name.upper()}_COMPLETION_POP", 1, response=SLVERR)
+        values[bench.offset[f"{name.upper()}_REFUSED"]] = 2     # a bit that a write of 1 would clear
+    for number, offset in enumerate([*values, *holes[:40], *bench.rng.sample(holes[40:], 20)]):
+        await bench.write(offset, 0xFFFFFFFF, 0)
         register = table.get(offset)
-        if register is not None and (register.access is not Access.RW or register.name.endswith(_CONDITIONAL)):
-            return values[offset] if register.access is Access.RW else 0
-        if register is not None:
-            values[offset] = value & _kept(register)
-        return value
-
-    async def driver(ctx: Any) -> None:
-        for name in ("OFFLOAD", "PREFETCH"):
-            await bench.write(ctx, f"{name}_COMPLETION_POP", 1, response=_SLVERR)
-            values[bench.offset[f"{name}_REFUSED"]] = 2     # a bit that a write of 1 would clear
-        places = sorted({offset & ~7 for offset in table})
-        for number, place in enumerate(places):
-            value = 0xFFFFFFFE ^ number << 8    # the lowest bit is clear: nothing starts, rings stay disabled
-            await store(ctx, place, ones, ones, 0)
-            halves = [table[half].access is not Access.RO if half in table else True for half in (place, place + 4)]
-            if halves[0]:
-                await store(ctx, place, written(place, value), ones, 0x0F)
-            if halves[1]:
-                await store(ctx, place, ones, written(place + 4, value), 0xF0)
-            if all(halves):
-                await store(ctx, place, written(place, ~value & ones), written(place + 4, ~value & ~1 & ones), 0xFF)
-        for place in places:
-            assert await load(ctx, place) == [values.get(place, 0), values.get(place + 4, 0)], f"{place:#x}"
-
-    bench.run(driver)
+        value = 0xFFFFFFFE ^ number << 8 & 0xFFFFFFFF   # the lowest bit is clear: nothing starts, rings stay disabled
+        if register is None:
+            await bench.write(offset, value, response=0 if offset in beside else SLVERR)
+            if offset not in beside:
+                assert await bench.read(offset, response=SLVERR) == 0
+            continue
+        await bench.write(offset, 0xFFFFFFFF, (1, 7, 14)[number % 3], response=SLVERR)
+        if register.access is Access.RO:
+            await bench.write(offset, value, response=SLVERR)
+        elif register.access is not Access.RW:
+            await bench.write(offset, value & ~register.fields[0].mask & ~register.fields[-1].mask & ~2)
+        elif not register.name.endswith(_CONDITIONAL):
+            await bench.write(offset, value)
+            values[offset] = value & sum(field.mask for field in register.fields if field.access is Access.RW)
+    for offset, value in values.items():
+        assert await bench.read(offset) == value, hex(offset)
 
 
-@pytest.mark.parametrize(("name", "other"), [("OFFLOAD", "PREFETCH"), ("PREFETCH", "OFFLOAD")])
-def test_refused_writes_leave_a_bit_that_says_so(name: str, other: str) -> None:
+@pytest.mark.parametrize(("name", "operation"), DIRECTIONS)
+@simulated(lambda: Bench(CONFIG.replace(write_back=True), writes=False))
+async def test_refused_writes_leave_a_bit_of_their_kind(bench: Bench, ctx: Any, name: str, operation: int) -> None:
     """A driver that sees no bus errors reads there what was refused; a bit stays until 1 is written to it."""
-    bench = Bench()
-    bench.paths[name.lower()].cycles = 100000
-    doorbell, pop, ring = 1, 2, 4
+    upper, other = name.upper(), {"offload": "PREFETCH", "prefetch": "OFFLOAD"}[name]
+    bench.paths[name].cycles = 100_000
+    doorbell, pop, ring, write_back = 1, 2, 4, 8
 
-    async def driver(ctx: Any) -> None:
-        async def refused(register: str, value: int, bit: int) -> None:
-            await bench.write(ctx, f"{name}_{register}", value, response=_SLVERR)
-            assert await bench.read(ctx, f"{name}_REFUSED") == bit, register
-            await bench.write(ctx, f"{name}_REFUSED", 7 & ~bit)
-            assert await bench.read(ctx, f"{name}_REFUSED") == bit, register
-            await bench.write(ctx, f"{name}_REFUSED", bit)
-            assert await bench.read(ctx, f"{name}_REFUSED") == 0, register
+    async def refused(*cases: tuple[str, int, int]) -> None:
+        for register, value, bit in cases:
+            await bench.refused(f"{upper}_{register}", value, f"{upper}_REFUSED", bit)
 
-        await refused("COMPLETION_POP", 1, pop)
-        await refused("RING_SIZE", 3, ring)
-        await refused("RING_TAIL", 2, ring)
-        await bench.write(ctx, f"{name}_RING_CONTROL", 1)
-        for register in ("RING_BASE_LO", "RING_BASE_HI", "RING_SIZE"):
-            await refused(register, 64, ring)
-        await bench.push(ctx, name.lower(), good(1 + (name == "PREFETCH")))
-        await bench.until(ctx, f"{name}_QUEUE", 0xFF, 0)
-        for _ in range(bench.config.queue_depth):
-            await bench.write(ctx, f"{name}_DOORBELL", 1)
-        assert await bench.read(ctx, f"{name}_REFUSED") == 0
-        await refused("DOORBELL", 1, doorbell)
-        # What does nothing is not refused.
-        await bench.write(ctx, f"{name}_DOORBELL", 0)
-        await bench.write(ctx, f"{name}_COMPLETION_POP", 0)
-        assert await bench.read(ctx, f"{name}_REFUSED") == 0
-        # Several together, and a soft reset clears them.
-        await bench.write(ctx, f"{name}_DOORBELL", 1, response=_SLVERR)
-        await bench.write(ctx, f"{name}_COMPLETION_POP", 1, response=_SLVERR)
-        assert await bench.read(ctx, f"{name}_REFUSED") == doorbell | pop
-        assert await bench.read(ctx, f"{other}_REFUSED") == 0
-        await bench.write(ctx, "CONTROL", 1)
-        await bench.until(ctx, "CONTROL", 1, 0)
-        assert await bench.read(ctx, f"{name}_REFUSED") == 0
-
-    bench.run(driver)
-
-
-def test_ring_registers_refuse_what_cannot_be() -> None:
-    bench = Bench()
-
-    async def driver(ctx: Any) -> None:
-        for value in (0, 1, 3, 6, 0x10001, 0x18000, 0x20000, 0x80000000, 0x80000002):
-            await bench.write(ctx, "OFFLOAD_RING_SIZE", value, response=_SLVERR)
-        assert await bench.read(ctx, "OFFLOAD_RING_SIZE") == 2
-        for power in range(1, 17):
-            await bench.write(ctx, "OFFLOAD_RING_SIZE", 1 << power)
-            assert await bench.read(ctx, "OFFLOAD_RING_SIZE") == 1 << power
-            await bench.write(ctx, "OFFLOAD_RING_TAIL", 1 << power, response=_SLVERR)
-            await bench.write(ctx, "OFFLOAD_RING_TAIL", (1 << power) - 1)
-            assert await bench.read(ctx, "OFFLOAD_RING_TAIL") == (1 << power) - 1
-        await bench.write(ctx, "OFFLOAD_RING_SIZE", 16)
-        assert await bench.read(ctx, "OFFLOAD_RING_TAIL") == 0
-        await bench.write(ctx, "OFFLOAD_RING_CONTROL", 1)
-        for name in ("BASE_LO", "BASE_HI", "SIZE"):
-            await bench.write(ctx, f"OFFLOAD_RING_{name}", 64, response=_SLVERR)
-        assert await bench.read(ctx, "OFFLOAD_RING_BASE_LO") == 0
-        assert await bench.read(ctx, "OFFLOAD_RING_SIZE") == 16
-        await bench.write(ctx, "PREFETCH_RING_SIZE", 64)    # the other direction's is not enabled
-        await bench.write(ctx, "OFFLOAD_RING_CONTROL", 0)
-        await bench.write(ctx, "OFFLOAD_RING_SIZE", 64)
-
-    bench.run(driver)
+    await refused(("COMPLETION_POP", 1, pop), ("RING_SIZE", 3, ring), ("RING_TAIL", 2, ring),
+                  ("WRITE_BACK_SIZE", 3, write_back), ("WRITE_BACK_HEAD", 2, write_back))
+    await bench.write(f"{upper}_RING_CONTROL", 1)
+    await refused(*((f"RING_{register}", 64, ring) for register in ("BASE_LO", "BASE_HI", "SIZE")))
+    await bench.write(f"{other}_RING_SIZE", 64)         # the other direction's is not enabled
+    await bench.push(name, good(operation))
+    await bench.until(f"{upper}_QUEUE", 0xFF, 0)
+    for level in range(bench.config.queue_depth):
+        await bench.reads(**{f"{upper}_QUEUE": (bench.config.queue_depth - level) << 8 | level})
+        await bench.write(f"{upper}_DOORBELL", 1)
+    await bench.reads(**{f"{upper}_REFUSED": 0})
+    await refused(("DOORBELL", 1, doorbell))
+    # What does nothing is not refused.
+    await bench.write(f"{upper}_DOORBELL", 0)
+    await bench.write(f"{upper}_COMPLETION_POP", 0)
+    await bench.reads(**{f"{upper}_REFUSED": 0})
+    # With a write-back ring, too.
+    await bench.write(f"{upper}_WRITE_BACK_CONTROL", 1)
+    await refused(*((f"WRITE_BACK_{register}", 64, write_back) for register in ("BASE_LO", "BASE_HI", "SIZE")),
+                  ("DOORBELL", 1, doorbell), ("COMPLETION_POP", 1, pop))
+    # Several together, and a soft reset clears them.
+    await bench.write(f"{upper}_DOORBELL", 1, response=SLVERR)
+    await bench.write(f"{upper}_COMPLETION_POP", 1, response=SLVERR)
+    await bench.reads(**{f"{upper}_REFUSED": doorbell | pop, f"{other}_REFUSED": 0})
+    await bench.soft_reset()
+    await bench.reads(**{f"{upper}_REFUSED": 0})

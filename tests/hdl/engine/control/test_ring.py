@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from cdma.golden.engine import OPEN, WINDOW_BYTES, Window
+from cdma.golden.engine import OPEN, WINDOW_BYTES, Parameters, Window, Windows
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.ring import Ring
 from tests.hdl.bench import clocked
+from tests.hdl.engine.built import parameters
+from tests.hdl.engine.control.bench import window_pages
 
 _REGISTERS = ("base_lo", "base_hi", "size", "tail", "control")
 
@@ -22,7 +24,7 @@ _REGISTERS = ("base_lo", "base_hi", "size", "tail", "control")
 class _Model:
     """What the registers hold."""
 
-    address_bits: int
+    built: Parameters
     base: int = 0
     size: int = 2
     tail: int = 0
@@ -97,7 +99,7 @@ class _Model:
         if name == "base_lo":
             self.base = self.base >> 32 << 32 | value & ~63
         elif name == "base_hi":
-            self.base = (value << 32 | self.base & 0xFFFFFFFF) & ((1 << self.address_bits) - 1)
+            self.base = (value << 32 | self.base & 0xFFFFFFFF) & ((1 << self.built.address_bits) - 1)
         elif name == "size":
             if value not in [1 << k for k in range(1, 17)]:
                 return False
@@ -107,8 +109,7 @@ class _Model:
                 return False
             self.tail = value
         else:
-            if value & 1 and (self.base + 64 * self.size > 1 << self.address_bits
-                              or not self.window.holds(self.base, 64 * self.size, self.address_bits)):
+            if value & 1 and not self.built.takes_ring(self.base, self.size, self.window):
                 return False
             self.enabled = bool(value & 1)
         return True
@@ -137,24 +138,24 @@ def _window(rng: random.Random, model: _Model) -> Window:
     last = model.base + 64 * model.size - 1
     base = model.base // WINDOW_BYTES + rng.choice([0, 0, 0, 1, -1])
     limit = last // WINDOW_BYTES + rng.choice([1, 1, 1, 0, 2])
-    pages = 1 << model.address_bits - 12
+    pages = 1 << model.built.address_bits - 12
     pair = rng.choice([(base, limit), (base, limit), (base, 0), (0, 0), (0, limit), (rng.randrange(pages), 0)])
     return Window(*(each % pages * WINDOW_BYTES for each in pair))
 
 
 @pytest.mark.parametrize(("windows", "writes"), [(False, False), (True, False), (False, True)])
-@pytest.mark.parametrize("address_bits", [33, 40, 64])
+@pytest.mark.parametrize("address_bits", [32, 33, 40, 64])
 def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
     rng = random.Random(address_bits)
-    dut = Ring(EngineConfig(address_bits=address_bits, address_windows=windows), writes)
-    model = _Model(address_bits, writes=writes)
+    config = EngineConfig(address_bits=address_bits, address_windows=windows)
+    dut = Ring(config, writes)
+    model = _Model(parameters(config), writes=writes)
     seen: Counter[tuple[str, bool]] = Counter()
     outside: Counter[str] = Counter()
     full, wraps, most = 0, 0, 0
 
     def set_window(ctx: Any) -> None:
-        ctx.set(dut.window, {"base": model.window.base // WINDOW_BYTES, "limit": model.window.limit // WINDOW_BYTES,
-                             "unlimited": not model.window.limit})
+        ctx.set(dut.window, window_pages(Windows(link=model.window))["link"])
 
     async def process(ctx: Any) -> None:
         nonlocal full, wraps, most

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import struct
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -12,55 +9,23 @@ from amaranth.hdl import ResetInserter, Signal
 
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.write_back import WriteBack
-from tests.hdl.bench import clocked
-from tests.hdl.engine.axi.memory import SIZE, Memory
+from tests.hdl.bench import clocked, pulse
+from tests.hdl.engine.control.bench import PlayedRing, RingsBench, simulated
 
 _RECORD = 64
-_CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, buffer_bytes=8192, write_back=True)
 
 
-@dataclass
-class _Ring:
-    """A ring as the unit sees it, and the completions of its direction; ``begun`` of them are open."""
-
-    base: int
-    size: int
-    index: int = 0
-    phase: int = 1
-    begun: int = 0
-    enabled: bool = True
-    waiting: list[tuple[int, ...]] = field(default_factory=list)
-
-    @property
-    def address(self) -> int:
-        return self.base + _RECORD * self.index
-
-    def at(self, ahead: int) -> tuple[int, int]:
-        """Index and phase of the place so many records behind the oldest one."""
-        index = self.index + ahead
-        return index % self.size, self.phase ^ (index >= self.size)
+def _config(link_beat_bytes: int = 32, address_bits: int = 40, outstanding_reads: int = 4) -> EngineConfig:
+    return EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, address_bits=address_bits,
+                        outstanding_reads=outstanding_reads, buffer_bytes=8192, write_back=True)
 
 
-class _Bench:
+class _Bench(RingsBench):
     """The unit between link memory, two rings and two queues of completions."""
 
-    def __init__(self, config: EngineConfig, seed: int, pauses: float, latency: int | None = None) -> None:
-        self.rng = rng = random.Random(seed)
-        self.dut = WriteBack(config)
-        self.memory = Memory(self.dut.axi, config.link_beat_bytes, rng,
-                             latency=rng.choice([0, 20]) if latency is None else latency, pauses=pauses,
-                             stretch=5, early=rng.random() < 0.5, content=bytearray(rng.randbytes(SIZE)))
-        # The lower halves of addresses are added first: the second ring crosses 4 GiB.
-        self.rings = [_Ring(0x2000, 8), _Ring((1 << 32) - 3 * _RECORD, 16)]
-        self.began: list[int] = []
-        self.ends: list[tuple[str, int, bool]] = []
-        self.answers = True
-
-    async def link(self, ctx: Any) -> None:
-        """Link memory, which does not answer before it may."""
-        while not self.answers:
-            await ctx.tick()
-        await self.memory.write(ctx)
+    def __init__(self, config: EngineConfig, seed: int, pauses: float = 0.0, latency: int | None = None,
+                 answers: bool = True) -> None:
+        super().__init__(WriteBack(config), "write", config, seed, pauses, latency, answers)
 
     async def around(self, ctx: Any) -> None:
         """Plays rings and queues: a word is there in the cycle after its number; a failure disables a ring."""
@@ -68,9 +33,8 @@ class _Bench:
         shown = [0, 0]          # of each queue, the completions that were read
         while True:
             places = [ring.at(ring.begun) for ring in self.rings]
-            for number, ring in enumerate(self.rings):
-                ctx.set(dut.rings[number], {"base": ring.base // _RECORD, "head": ring.index, "size": ring.size,
-                                            "tail": 0, "enable": 1})
+            for number in range(2):
+                self.show(ctx, number)
                 ctx.set(dut.next[number], places[number][0])
             ctx.set(dut.phase, sum(phase << number for number, (_, phase) in enumerate(places)))
             ctx.set(dut.pending, sum((ring.enabled and len(ring.waiting) > ring.begun) << number
@@ -85,13 +49,12 @@ class _Bench:
                     assert ring.enabled and len(ring.waiting) > ring.begun
                     ring.begun += 1
                     self.began.append(number)
-                for name, pulse in (("advance", advance), ("fail", fail)):
-                    if pulse >> number & 1:
+                for name, ends in (("advance", advance), ("fail", fail)):
+                    if ends >> number & 1:
                         assert ring.begun and open_ >> number & 1
                         self.ends.append((name, number, bool(bad)))
                 if advance >> number & 1:
-                    written = self.memory.content[ring.address % SIZE:ring.address % SIZE + _RECORD]
-                    assert struct.unpack("<16I", written) == self.record(ring), "advance, but the record is not there"
+                    assert self.record(ring.address) == self.right(ring), "advance, but the record is not there"
                     ring.waiting.pop(0)
                     ring.begun -= 1
                     shown[number] -= 1
@@ -103,7 +66,7 @@ class _Bench:
                     ring.begun = shown[number] = 0
                 assert (open_ | begin) >> number & 1 or not ring.begun
 
-    def record(self, ring: _Ring) -> tuple[int, ...]:
+    def right(self, ring: PlayedRing) -> tuple[int, ...]:
         """The record of a ring's oldest completion."""
         return (*ring.waiting[0][:15], ring.phase | ring.index << 16)
 
@@ -116,36 +79,22 @@ class _Bench:
             rows.append((row[0], row[1] & ~255 | given, *row[2:]))
         return rows
 
-    async def until(self, ctx: Any, count: int, patience: int = 4000) -> None:
-        """Waits for so many records to end, and for the unit to be idle."""
-        for _ in range(patience):
-            if len(self.ends) == count and ctx.get(self.dut.idle):
-                await ctx.tick()
-                return
-            await ctx.tick()
-        raise AssertionError(f"{len(self.ends)} records ended, not {count}")
-
-    @property
-    def processes(self) -> list[Any]:
-        return [self.link, self.around]
+    def ended(self, number: int) -> list[str]:
+        """How the records of a ring ended."""
+        return [name for name, of, _ in self.ends if of == number]
 
 
-def test_without_records_nothing_is_asked_of_the_port() -> None:
-    bench = _Bench(_CONFIG, 9, 0.0)
-
-    async def driver(ctx: Any) -> None:
-        for _ in range(30):
-            _, _, *asks = await ctx.tick().sample(bench.dut.axi.awvalid, bench.dut.axi.wvalid, bench.dut.axi.bready)
-            assert asks == [0, 0, 0]
-
-    clocked(bench.dut, driver, *bench.processes)
+@simulated(lambda: _Bench(_config(), 9))
+async def test_without_records_nothing_is_asked_of_the_port(bench: _Bench, ctx: Any) -> None:
+    for _ in range(30):
+        _, _, *asks = await ctx.tick().sample(bench.dut.axi.awvalid, bench.dut.axi.wvalid, bench.dut.axi.bready)
+        assert asks == [0, 0, 0]
 
 
 @pytest.mark.parametrize("beats", [1, 2])
 def test_a_reset_in_mid_burst_gives_the_outputs_of_power_up(beats: int) -> None:
     """All outputs are compared but AWADDR, WDATA and ``bad``, which are read only with a valid signal or a pulse."""
-    bench = _Bench(_CONFIG, 11, 0.0)
-    bench.answers = False
+    bench = _Bench(_config(), 11, answers=False)
     dut, axi, clear = bench.dut, bench.dut.axi, Signal()
     outputs = [dut.begin, dut.advance, dut.fail, dut.open, dut.back, *dut.count, dut.word, dut.step, dut.isolated,
                dut.idle, axi.awvalid, axi.awlen, axi.awsize, axi.awburst, axi.wvalid, axi.wlast, axi.wstrb, axi.bready]
@@ -160,210 +109,147 @@ def test_a_reset_in_mid_burst_gives_the_outputs_of_power_up(beats: int) -> None:
         ctx.set(axi.wready, 0)
         ring.waiting, ring.enabled = [], False
         assert [ctx.get(each) for each in outputs] != first
-        ctx.set(clear, 1)
-        await ctx.tick()
-        ctx.set(clear, 0)
+        await pulse(ctx, clear)
         ring.begun = 0
         for _ in range(5):
             assert [ctx.get(each) for each in outputs] == first
             await ctx.tick()
 
-    clocked(ResetInserter(clear)(dut), process, *bench.processes)
+    clocked(ResetInserter(clear)(dut), process, *bench.played)
 
 
 @pytest.mark.parametrize(("link_beat_bytes", "address_bits", "pauses"), [(16, 34, 0.3), (32, 40, 0.0), (64, 64, 0.3)])
-def test_records_of_both_rings_in_turn(link_beat_bytes: int, address_bits: int, pauses: float) -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, address_bits=address_bits,
-                          buffer_bytes=8192, write_back=True)
-    bench = _Bench(config, link_beat_bytes, pauses)
-    one, other = bench.rings
-    starts = one.address, other.address
-    statuses: list[list[bool]] = []
+@simulated(lambda link_beat_bytes, address_bits, pauses: _Bench(
+    _config(link_beat_bytes, address_bits), link_beat_bytes, pauses))
+async def test_records_of_both_rings_in_turn(bench: _Bench, ctx: Any, link_beat_bytes: int, address_bits: int,
+                                             pauses: float) -> None:
+    statuses: list[list[tuple[int, ...]]] = []
 
-    async def process(ctx: Any) -> None:
-        for _ in range(20):
-            await ctx.tick()
-            assert ctx.get(bench.dut.idle)
-        one.waiting, other.waiting = bench.completions(5), bench.completions(7)
-        statuses.extend([[bool(each[1] & 255) for each in ring.waiting] for ring in bench.rings])
-        await bench.until(ctx, 12)
-        # The ring is walked round its end.
-        one.waiting = bench.completions(6)
-        statuses[0] += [bool(each[1] & 255) for each in one.waiting]
-        await bench.until(ctx, 18)
-        assert one.phase == 0 and other.phase == 1
-        assert bench.memory.open == 0
+    def completions(count: int) -> list[tuple[int, ...]]:
+        statuses.append(bench.completions(count))
+        return list(statuses[-1])
 
-    clocked(bench.dut, process, *bench.processes)
-    assert bench.began[:10] in ([0, 1] * 5, [1, 0] * 5)
-    assert bench.ends == [("advance", number, statuses[number].pop(0)) for number in bench.began]
-    places = [[start + _RECORD * (k % ring.size) for k in range(count)]
-              for ring, start, count in ((one, starts[0], 11), (other, starts[1], 7))]
-    assert bench.memory.bursts == [(places[number].pop(0), _RECORD // link_beat_bytes) for number in bench.began]
-
-
-@pytest.mark.parametrize("link_beat_bytes", [16, 64])
-def test_a_record_that_the_link_refuses(link_beat_bytes: int) -> None:
-    bench = _Bench(EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, buffer_bytes=8192,
-                                write_back=True), 5, 0.2)
-    ring, other = bench.rings
-
-    async def process(ctx: Any) -> None:
-        bad = ring.address + _RECORD
-        bench.memory.faulty[bad] = 2
-        ring.waiting, other.waiting = bench.completions(3, 0), bench.completions(2, 0)
-        await bench.until(ctx, 4)
-        assert [name for name, number, _ in bench.ends if number == 0] == ["advance", "fail"]
-        assert ring.address == bad and len(ring.waiting) == 2
-        assert not ctx.get(bench.dut.isolated)
-        # Enabled again, the same record is written.
-        bench.memory.faulty.clear()
-        ring.enabled = True
-        await bench.until(ctx, 6)
-        assert ring.waiting == [] and other.waiting == []
-
-    clocked(bench.dut, process, *bench.processes)
+    await bench.in_turn(ctx, completions)
+    assert [ring.phase for ring in bench.rings] == [0, 1]
+    waiting = [statuses[0] + statuses[2], statuses[1]]
+    assert [bad for _, _, bad in bench.ends] == [waiting[number].pop(0)[1] & 255 > 0 for number in bench.began]
 
 
 @pytest.mark.parametrize(("outstanding", "most"), [(1, 1), (4, 4), (32, 7)])
-def test_records_do_not_wait_for_each_others_responses(outstanding: int, most: int) -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, buffer_bytes=8192, write_back=True,
-                          outstanding_reads=outstanding)
-    latency = 300
-    bench = _Bench(config, 7, 0.0, latency)
+@simulated(lambda outstanding: _Bench(_config(outstanding_reads=outstanding), 7, latency=300))
+async def test_records_do_not_wait_for_each_others_responses(bench: _Bench, ctx: Any, outstanding: int, most: int
+                                                             ) -> None:
     bench.rings[0].size = 16
     took = 0
-
-    async def process(ctx: Any) -> None:
-        nonlocal took
-        for ring in bench.rings:
-            ring.waiting = bench.completions(14)
-        while len(bench.ends) < 28:
-            await ctx.tick()
-            took += 1
-        await bench.until(ctx, 28)
-
-    clocked(bench.dut, process, *bench.processes)
+    for ring in bench.rings:
+        ring.waiting = bench.completions(14)
+    while len(bench.ends) < 28:
+        await ctx.tick()
+        took += 1
+    await bench.until(ctx, 28)
     assert bench.memory.most_open == most
-    assert [name for name, _, _ in bench.ends] == ["advance"] * 28
+    assert bench.ended(0) == bench.ended(1) == ["advance"] * 14
     # As many as may be outstanding go together, and each response brings another one.
-    assert took <= -(-28 // most) * (latency + 60) + 50
+    assert took <= -(-28 // most) * (300 + 60) + 50
 
 
-def test_a_record_is_refused_while_others_are_open() -> None:
+@pytest.mark.parametrize(("link_beat_bytes", "pauses", "latency"), [(16, 0.2, None), (64, 0.2, None), (32, 0.0, 200)])
+@simulated(lambda link_beat_bytes, pauses, latency: _Bench(_config(link_beat_bytes), 8, pauses, latency))
+async def test_a_record_that_the_link_refuses(bench: _Bench, ctx: Any, link_beat_bytes: int, pauses: float,
+                                              latency: int | None) -> None:
     """Those of its ring that were begun after it count as not written; the other ring goes on."""
-    bench = _Bench(_CONFIG, 8, 0.0, 200)
     ring, other = bench.rings
+    bad = ring.address + _RECORD
+    bench.memory.faulty[bad] = 3 if latency else 2
+    ring.waiting, other.waiting = bench.completions(5, 0), bench.completions(4, 0)
+    await bench.until(ctx, 6)
+    assert (bench.ended(0), bench.ended(1)) == (["advance", "fail"], ["advance"] * 4)
+    assert bench.began.count(0) > 2 or not latency
+    assert (ring.address, len(ring.waiting), ring.begun) == (bad, 4, 0)
+    assert not ctx.get(bench.dut.isolated)
+    # Enabled again, the same record is written.
+    bench.memory.faulty.clear()
+    ring.enabled = True
+    await bench.until(ctx, 10)
+    assert ring.waiting == other.waiting == []
 
-    async def process(ctx: Any) -> None:
-        bench.memory.faulty[ring.address + _RECORD] = 3
-        ring.waiting, other.waiting = bench.completions(5, 0), bench.completions(4, 0)
-        await bench.until(ctx, 6)
-        assert [name for name, number, _ in bench.ends if number == 0] == ["advance", "fail"]
-        assert [name for name, number, _ in bench.ends if number == 1] == ["advance"] * 4
-        assert bench.began.count(0) > 2 and len(ring.waiting) == 4 and ring.begun == 0
-        bench.memory.faulty.clear()
-        ring.enabled = True
-        await bench.until(ctx, 10)
-        assert ring.waiting == []
 
-    clocked(bench.dut, process, *bench.processes)
-
-
-def test_silence_while_records_are_open() -> None:
+@simulated(lambda: _Bench(_config(), 9, latency=0))
+async def test_silence_while_records_are_open(bench: _Bench, ctx: Any) -> None:
     """Records of both rings fail at once. Late responses are discarded; then everything is written again."""
-    bench = _Bench(_CONFIG, 9, 0.0, 0)
     bench.memory.silent = True
     ring, other = bench.rings
-
-    async def process(ctx: Any) -> None:
-        ring.waiting, other.waiting = bench.completions(3, 0), bench.completions(3, 0)
-        while bench.memory.open < 4:
-            await ctx.tick()
-        ctx.set(bench.dut.silent, 1)
-        await bench.until(ctx, 2)
-        assert sorted(bench.ends) == [("fail", 0, False), ("fail", 1, False)] and ctx.get(bench.dut.isolated)
-        ctx.set(bench.dut.silent, 0)
-        ring.enabled = True
-        await ctx.tick().repeat(50)
-        assert ctx.get(bench.dut.isolated) and bench.memory.open == 4
-        bench.memory.silent = False
-        await bench.until(ctx, 5)
-        other.enabled = True
-        await bench.until(ctx, 8)
-        assert not ctx.get(bench.dut.isolated) and ring.waiting == other.waiting == []
-
-    clocked(bench.dut, process, *bench.processes)
+    ring.waiting, other.waiting = bench.completions(3, 0), bench.completions(3, 0)
+    while bench.memory.open < 4:
+        await ctx.tick()
+    ctx.set(bench.dut.silent, 1)
+    await bench.until(ctx, 2)
+    assert sorted(bench.ends) == [("fail", 0, False), ("fail", 1, False)] and ctx.get(bench.dut.isolated)
+    ctx.set(bench.dut.silent, 0)
+    ring.enabled = True
+    await ctx.tick().repeat(50)
+    assert ctx.get(bench.dut.isolated) and bench.memory.open == 4
+    bench.memory.silent = False
+    await bench.until(ctx, 5)
+    other.enabled = True
+    await bench.until(ctx, 8)
+    assert not ctx.get(bench.dut.isolated) and ring.waiting == other.waiting == []
 
 
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
 @pytest.mark.parametrize("taken", ["", "aw", "w"])
-def test_a_link_that_does_not_answer(taken: str, link_beat_bytes: int) -> None:
+@simulated(lambda link_beat_bytes: _Bench(_config(link_beat_bytes), 6, answers=False))
+async def test_a_link_that_does_not_answer(bench: _Bench, ctx: Any, link_beat_bytes: int, taken: str) -> None:
     """The port takes nothing, the address, or a beat, and then nothing more for the time limit."""
-    bench = _Bench(EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, buffer_bytes=8192,
-                                write_back=True), 6, 0.0)
-    bench.answers = False
-    bench.memory.early = True
-    ring, other = bench.rings
-
-    async def process(ctx: Any) -> None:
-        dut, memory = bench.dut, bench.memory
-        ring.waiting = bench.completions(2, 0)
-        first = bench.record(ring)
-        await ctx.tick().until(dut.axi.awvalid)
-        before = bytes(memory.content)
-        held = ctx.get(dut.axi.awaddr)
-        if taken:
-            ctx.set(getattr(dut.axi, f"{taken}ready"), 1)
-            await ctx.tick()
-            ctx.set(getattr(dut.axi, f"{taken}ready"), 0)
-        ctx.set(dut.silent, 1)
-        await bench.until(ctx, 1)
-        assert bench.ends == [("fail", 0, False)]
-        assert ctx.get(dut.isolated) and len(ring.waiting) == 2
-        # As long as the port is silent, records fail without being sent; the open burst stays as it is.
-        other.waiting = bench.completions(1, 0)
-        await bench.until(ctx, 2)
-        assert bench.ends[1][:2] == ("fail", 1) and len(other.waiting) == 1
-        assert ctx.get(dut.axi.awaddr) == held and ctx.get(dut.axi.awvalid) == (taken != "aw")
-        ctx.set(dut.silent, 0)
-        ring.enabled = True
-        await ctx.tick().repeat(3)
-        for _ in range(60):
-            await ctx.tick()
-            assert ctx.get(dut.isolated) and not ctx.get(dut.idle) and bench.began == [0, 1, 0]
-        if taken:
-            # What the port took before is completed by hand: beats that it had not seen are without strobes.
-            await _complete(ctx, dut, memory, held, taken, link_beat_bytes)
-            unseen = slice(held + (2 if taken == "w" else 1) * link_beat_bytes, held + _RECORD)
-            assert memory.content[unseen] == before[unseen]
-        bench.answers = True
-        await bench.until(ctx, 4)
-        assert not ctx.get(dut.isolated)
-        assert bench.ends[2:] == [("advance", 0, False)] * 2
-        assert struct.unpack("<16I", memory.content[held:held + _RECORD]) == first
-
-    clocked(bench.dut, process, *bench.processes)
-
-
-async def _complete(ctx: Any, dut: Any, memory: Memory, address: int, taken: str, beat_bytes: int) -> None:
-    """Plays the rest of a burst of which the port has taken the address or a beat."""
-    beats = _RECORD // beat_bytes
-    first = 0
-    if taken == "w":
-        ctx.set(dut.axi.awready, 1)
+    dut, memory, (ring, other) = bench.dut, bench.memory, bench.rings
+    memory.early = True
+    ring.waiting = bench.completions(2, 0)
+    first = bench.right(ring)
+    await ctx.tick().until(dut.axi.awvalid)
+    before = bytes(memory.content)
+    held = ctx.get(dut.axi.awaddr)
+    if taken:
+        await pulse(ctx, getattr(dut.axi, f"{taken}ready"))
+    ctx.set(dut.silent, 1)
+    await bench.until(ctx, 1)
+    assert bench.ends == [("fail", 0, False)]
+    assert ctx.get(dut.isolated) and len(ring.waiting) == 2
+    # As long as the port is silent, records fail without being sent; the open burst stays as it is.
+    other.waiting = bench.completions(1, 0)
+    await bench.until(ctx, 2)
+    assert bench.ends[1][:2] == ("fail", 1) and len(other.waiting) == 1
+    assert ctx.get(dut.axi.awaddr) == held and ctx.get(dut.axi.awvalid) == (taken != "aw")
+    ctx.set(dut.silent, 0)
+    ring.enabled = True
+    await ctx.tick().repeat(3)
+    for _ in range(60):
         await ctx.tick()
-        ctx.set(dut.axi.awready, 0)
-        first = 1
-    for number in range(first, beats):
-        ctx.set(dut.axi.wready, 1)
-        _, _, valid, data, strobe, last = await ctx.tick().sample(
-            dut.axi.wvalid, dut.axi.wdata, dut.axi.wstrb, dut.axi.wlast)
-        assert valid and last == (number == beats - 1)
-        for byte in range(beat_bytes):
+        assert ctx.get(dut.isolated) and not ctx.get(dut.idle) and bench.began == [0, 1, 0]
+    if taken:
+        # What the port took before is completed by hand: beats that it had not seen are without strobes.
+        await _complete(ctx, bench, held, taken)
+        unseen = slice(held + (2 if taken == "w" else 1) * link_beat_bytes, held + _RECORD)
+        assert memory.content[unseen] == before[unseen]
+    bench.answers = True
+    await bench.until(ctx, 4)
+    assert not ctx.get(dut.isolated)
+    assert bench.ends[2:] == [("advance", 0, False)] * 2
+    assert bench.record(held) == first
+
+
+async def _complete(ctx: Any, bench: _Bench, address: int, taken: str) -> None:
+    """Plays the rest of a burst of which the port has taken the address or a beat."""
+    axi, memory = bench.dut.axi, bench.memory
+    if taken == "w":
+        await pulse(ctx, axi.awready)
+    for place in range(address + (taken == "w") * memory.beat_bytes, address + _RECORD, memory.beat_bytes):
+        ctx.set(axi.wready, 1)
+        _, _, valid, data, strobe, last = await ctx.tick().sample(axi.wvalid, axi.wdata, axi.wstrb, axi.wlast)
+        assert valid and last == (place + memory.beat_bytes == address + _RECORD)
+        for byte in range(memory.beat_bytes):
             if strobe >> byte & 1:
-                memory.content[address + number * beat_bytes + byte] = data >> 8 * byte & 255
-    ctx.set(dut.axi.wready, 0)
-    ctx.set(dut.axi.bvalid, 1)
-    await ctx.tick().until(dut.axi.bready)
-    ctx.set(dut.axi.bvalid, 0)
+                memory.content[place + byte] = data >> 8 * byte & 255
+    ctx.set(axi.wready, 0)
+    ctx.set(axi.bvalid, 1)
+    await ctx.tick().until(axi.bready)
+    ctx.set(axi.bvalid, 0)

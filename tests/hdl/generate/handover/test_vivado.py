@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from ast import literal_eval
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,16 +14,13 @@ from cdma.console.files import write_files
 from cdma.golden.c.library import sources
 from cdma.hdl.config.catalog import Design
 from cdma.hdl.config.engine import EngineConfig, load_engine
-from cdma.hdl.engine.control.register import Register
 from cdma.hdl.engine.control.table import registers
 from cdma.hdl.generate.handover.files import files
 from cdma.hdl.generate.handover.ipxact import ACCESS, WRITES
 from tests.hdl.generate.designs import FAR, PRESETS, described
-from tests.hdl.generate.handover.tcl import Word, commands, elements
 
 _each = pytest.mark.parametrize("config", [*PRESETS.values(), FAR], ids=lambda config: config.name)
 
-_OF_TCL = {"set", "if", "foreach", "proc", "lassign", "list", "lindex", "llength", "file", "info", "error", "puts"}
 _OF_VIVADO = {
     "create_project", "add_files", "set_property", "current_fileset", "update_compile_order", "get_files",
     "close_project", "ipgui::add_param",
@@ -32,88 +28,27 @@ _OF_VIVADO = {
         "package_project", "current_core", "get_bus_interfaces", "add_file_group", "add_file", "get_file_groups",
         "add_memory_map", "add_address_block", "add_register", "add_field", "create_xgui_files", "update_checksums",
         "check_integrity", "save_core"))}
-"""Commands of Vivado that scripts may use, of UG835."""
+"""Commands of Vivado that scripts may use, of UG835; Tcl has no others."""
 
 
-def _script(config: Design) -> str:
-    return files(described(config), sources())[f"package_{config.name}.tcl"]
-
-
-def _names(words: list[Word]) -> Iterator[str]:
-    """Every command of a command: its own, those in brackets, and those of bodies."""
-    yield words[0].text
-    for word in words:
-        for inner in word.inside:
-            yield from _names(inner)
-    if words[0].text in ("if", "foreach", "proc"):
-        for inner in commands(words[-1].text):
-            yield from _names(inner)
-    if words[0].text == "if":
-        yield from (name for inner in commands(f"expr {words[1].text}") for word in inner
-                    for each in word.inside for name in _names(each))
-
-
-@_each
-def test_scripts_are_tcl_of_known_commands(config: Design) -> None:
-    written = files(described(config), sources())
-    scripts = [text for name, text in written.items() if name.endswith(".tcl")]
-    assert len(scripts) == 2
-    for script in scripts:
-        for words in commands(script):
-            assert set(_names(words)) <= _OF_TCL | _OF_VIVADO
-
-
-def _table(script: str) -> list[list[str]]:
-    """The table of registers in a script."""
-    (loop,) = (words for words in commands(script)
-               if [word.text for word in words[:2]] == ["foreach", "entry"])
-    return [elements(entry) for entry in elements(loop[2].text)]
-
-
-def _expected(register: Register) -> list[object]:
-    return [register.name, register.offset, ACCESS[register.access], register.reset, register.description, [
-        [field.name, field.lsb, field.width, ACCESS[field.access], WRITES.get(field.access, ""), field.description]
-        for field in register.fields]]
-
-
-@pytest.mark.parametrize("config", [load_engine("tiny"), FAR], ids=lambda config: config.name)
-def test_registers(config: EngineConfig) -> None:
-    found = []
-    for name, offset, access, reset, description, fields in _table(_script(config)):
-        each = [elements(field) for field in elements(fields)]
-        found.append([name, int(offset, 0), access, int(reset), description,
-                      [[own, int(bit), int(width), *others] for own, bit, width, *others in each]])
-    assert found == [_expected(register) for register in registers(config)]
+def lines(text: str) -> list[str]:
+    """The commands of constraints, a line each, with single spaces."""
+    return [" ".join(line.split()) for line in text.splitlines() if line and not line.startswith("#")]
 
 
 @_each
 def test_constraints(config: Design) -> None:
-    """XDC: the clock and delays for all ports, in commands and without variables, which Vivado does not read there."""
-    text = files(described(config), sources())[f"{config.name}.xdc"]
-    clock, *delays = commands(text)
-    assert "$" not in text
-    assert [word.text for word in clock] == ["create_clock", "-name", "aclk", "-period", "5.000", "[get_ports aclk]"]
-    found = {}
-    for words in delays:
-        *start, ports = words
-        ((*command, chosen),) = ports.inside
-        assert [word.text for word in command] == ["get_ports", "-filter"] and chosen.braced
-        found[chosen.text] = [word.text for word in start]
-    assert found == {"DIRECTION == IN && NAME != aclk": ["set_input_delay", "-clock", "aclk", "1.667"],
-                     "DIRECTION == OUT": ["set_output_delay", "-clock", "aclk", "1.667"]}
+    """XDC: the clock and delays for all ports, without variables, which Vivado does not read there; SDC: the same."""
+    written = files(described(config), sources())
+    assert lines(written[f"{config.name}.xdc"]) == [
+        "create_clock -name aclk -period 5.000 [get_ports aclk]",
+        "set_input_delay -clock aclk 1.667 [get_ports -filter {DIRECTION == IN && NAME != aclk}]",
+        "set_output_delay -clock aclk 1.667 [get_ports -filter {DIRECTION == OUT}]"]
+    assert lines(written[f"{config.name}.sdc"]) == [
+        "set period 2.000", "create_clock -name aclk -period $period [get_ports aclk]",
+        "set_input_delay [expr $period / 3] -clock aclk [remove_from_collection [all_inputs] [get_ports aclk]]",
+        "set_output_delay [expr $period / 3] -clock aclk [all_outputs]"]
     assert {port.direction for port in described(config).ports} == {"input", "output"}
-
-
-@_each
-def test_constraints_of_other_tools(config: Design) -> None:
-    """SDC: the same clock and ports."""
-    period, clock, *delays = commands(files(described(config), sources())[f"{config.name}.sdc"])
-    assert [word.text for word in period] == ["set", "period", "2.000"]
-    assert [word.text for word in clock] == ["create_clock", "-name", "aclk", "-period", "$period", "[get_ports aclk]"]
-    assert [[word.text for word in words] for words in delays] == [
-        ["set_input_delay", "[expr $period / 3]", "-clock", "aclk",
-         "[remove_from_collection [all_inputs] [get_ports aclk]]"],
-        ["set_output_delay", "[expr $period / 3]", "-clock", "aclk", "[all_outputs]"]]
 
 
 _RUN = """\
@@ -153,8 +88,7 @@ def _run(script: Path, *arguments: str, missing: str = "-") -> subprocess.Comple
 
 
 if _has_tcl():
-    @pytest.mark.parametrize("config", [load_engine("tiny"), FAR, PRESETS["paper_compressor"]],
-                             ids=lambda config: config.name)
+    @_each
     def test_a_script_packages_what_is_there(config: Design, tmp_path: Path) -> None:
         place, folder = tmp_path / "of the user", tmp_path / "ip"
         place.mkdir()
@@ -180,12 +114,13 @@ if _has_tcl():
         assert [call[1] for call in called if call[0] == "ipx::add_register"] == [each.name for each in table]
         for each in table:
             assert int(properties[each.name, "address_offset"], 0) == each.offset
-            assert properties[each.name, "description"] == each.description
+            assert [properties[each.name, key] for key in ("access", "reset_value", "description")] == [
+                ACCESS[each.access], str(each.reset), each.description]
             for field in each.fields:
                 own = f"{each.name}.{field.name}"
-                assert int(properties[own, "bit_offset"]) == field.lsb
-                assert int(properties[own, "bit_width"]) == field.width
-                assert properties.get((own, "modified_write_value")) == WRITES.get(field.access)
+                assert [properties.get((own, key)) for key in (
+                    "bit_offset", "bit_width", "access", "modified_write_value", "description")] == [
+                    str(field.lsb), str(field.width), ACCESS[field.access], WRITES.get(field.access), field.description]
         copied = {path.name for path in folder.rglob("*") if path.is_file()}
         assert copied == {name for name in files(described(config), sources()) if name.endswith((".h", ".c", ".rdl"))}
         assert "add it to ip_repo_paths" in run.stdout
