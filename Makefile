@@ -57,7 +57,7 @@ test: $(READY) ## set up, check style, run the tests on two cores and check type
 	@mkdir -p $(BUILD)
 	@$(PYRIGHT) & types=$$!; CDMA_REGRESSION=$(if $(RECORD),extended) $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/$(if $(RECORD),whole,test).xml; \
 		wait $$types || { echo "types: pyright found what it says above"; exit 1; }
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py test $(BUILD)/whole.xml)
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py test $(BUILD)/whole.xml)
 
 test-extended: $(READY) ## run the tests that make test leaves out for the time they take (SHARD=i/n)
 	@mkdir -p $(BUILD)
@@ -78,27 +78,27 @@ test-soc: $(READY) ## install the extra [soc] and run the tests that need it and
 regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours; SHARD=i/n, RECORD=1: for docs/signoff.md)
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=full CDMA_SHARD=$(SHARD) $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py regression $(BUILD)/regression.xml $(SHARD))
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py regression $(BUILD)/regression.xml $(SHARD))
 
 icarus: $(READY) ## run the regression of PRESETS in Icarus, which knows X (an hour or two; RECORD=1: for docs/signoff.md)
 	@for preset in $(PRESETS); do \
 		$(BIN)/cdma verify $$preset --simulator icarus --report $(BUILD)/icarus/$$preset --build-dir $(BUILD)/sim || exit 1; done
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py icarus $(patsubst %,$(BUILD)/icarus/%/results.json,$(PRESETS)))
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py icarus $(patsubst %,$(BUILD)/icarus/%/results.json,$(PRESETS)))
 
 formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 keeps the results)
 	@mkdir -p $(BUILD)
 	@nice $(BIN)/cdma prove --shard $(SHARD) $(if $(RECORD),--json > $(BUILD)/formal.json)
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py formal $(BUILD)/formal.json)
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py formal $(BUILD)/formal.json)
 
 coverage: $(READY) ## measure functional, line and toggle coverage on the chosen designs (half an hour; SHARD=i/n, RECORD=1)
 	@nice $(BIN)/python tools/cover.py --shard $(SHARD) $(if $(RECORD),--json $(BUILD)/coverage.json)
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py coverage $(BUILD)/coverage.json)
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py coverage $(BUILD)/coverage.json)
 
 coverage-python: $(READY) ## run all tests and measure which lines of Python they run (an hour or two; RECORD=1)
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=extended nice $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered && $(BIN)/coverage json -q -o $(BUILD)/python.json
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py python $(BUILD)/python.json)
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py python $(BUILD)/python.json)
 
 mutation: $(READY) ## put the frozen faults into the hardware's sources, see whether tests find them (hours; SHARD=i/n)
 	@nice $(BIN)/python tools/mutate.py run --part $(SHARD)
@@ -106,7 +106,7 @@ mutation: $(READY) ## put the frozen faults into the hardware's sources, see whe
 soak: $(READY) ## random configurations, traffic, faults and malformed streams for MINUTES (SHARD=i/n, RECORD=1 keeps the results)
 	@mkdir -p $(BUILD)
 	@nice $(BIN)/cdma soak --minutes $(MINUTES) --shard $(SHARD) $(if $(RECORD),--json > $(BUILD)/soak.json)
-	@$(if $(RECORD),$(BIN)/python tools/evidence.py soak $(BUILD)/soak.json)
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py soak $(BUILD)/soak.json)
 
 lint: $(READY) ## check style (ruff) and types (pyright)
 	@$(BIN)/ruff check .

@@ -20,10 +20,9 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The scripts, as modules."""
     monkeypatch.syspath_prepend(ROOT / "tools")
     import cover  # type: ignore[import-not-found]
-    import evidence  # type: ignore[import-not-found]
     import mutate  # type: ignore[import-not-found]
     import sign_off  # type: ignore[import-not-found]
-    return SimpleNamespace(cover=cover, evidence=evidence, mutate=mutate, sign_off=sign_off)
+    return SimpleNamespace(cover=cover, mutate=mutate, sign_off=sign_off)
 
 
 def test_every_frozen_mutant_is_one_change_of_a_file_that_there_is() -> None:
@@ -78,34 +77,34 @@ def test_netlists_that_do_the_same_are_proved(tools: SimpleNamespace, tmp_path: 
 
 def test_results_of_the_same_rtl_are_joined_and_others_dropped(tools: SimpleNamespace, tmp_path: Path,
                                                                monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools.evidence, "RESULTS", tmp_path)
+    monkeypatch.setattr(tools.sign_off, "RESULTS", tmp_path)
     soak: dict[str, Any] = dict.fromkeys((
         "minutes", "processor_minutes", "configurations", "cases", "cycles", "streams_golden", "streams_rtl"), 1)
     soak |= {"benches": {"faults": 4}, "pairs": ["a & b"], "seeds": ["1"], "failures": []}
     (tmp_path / "new.json").write_text(json.dumps(soak))
     for _ in range(2):
-        assert tools.evidence.main("soak", str(tmp_path / "new.json")) == 0
-    kept = tools.evidence.load("soak")
+        assert tools.sign_off.main("soak", str(tmp_path / "new.json")) == 0
+    kept = tools.sign_off.load("soak")
     assert [kept["results"][name] for name in ("cases", "benches", "seeds")] == [2, {"faults": 8}, ["1", "1"]]
     (tmp_path / "soak.json").write_text(json.dumps(kept | {"stamp": kept["stamp"] | {"digest": "another"}}))
-    tools.evidence.main("soak", str(tmp_path / "new.json"))
-    assert tools.evidence.load("soak")["results"]["cases"] == 1
+    tools.sign_off.main("soak", str(tmp_path / "new.json"))
+    assert tools.sign_off.load("soak")["results"]["cases"] == 1
 
 
 @pytest.mark.parametrize(("bad", "code"), [("", 0), ("<failure/>", 1)])
 def test_a_suite_that_failed_is_not_kept(tools: SimpleNamespace, bad: str, code: int, tmp_path: Path,
                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools.evidence, "RESULTS", tmp_path)
+    monkeypatch.setattr(tools.sign_off, "RESULTS", tmp_path)
     (tmp_path / "x.xml").write_text('<testsuites><testsuite time="3"><testcase classname="tests.hdl.common.test_x" '
                                     f'time="2">{bad}</testcase></testsuite></testsuites>')
-    assert tools.evidence.main("test", str(tmp_path / "x.xml")) == code
-    kept = tools.evidence.load("test")
+    assert tools.sign_off.main("test", str(tmp_path / "x.xml")) == code
+    kept = tools.sign_off.load("test")
     assert kept is None if code else (kept["results"]["tests"], kept["results"]["seconds"]) == (1, 3.0)
 
 
 def test_an_item_is_met_by_results_of_this_rtl_alone(tools: SimpleNamespace, tmp_path: Path,
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools.evidence, "RESULTS", tmp_path)
+    monkeypatch.setattr(tools.sign_off, "RESULTS", tmp_path)
     stamp = {"command": "make", "commit": "c", "date": "d", "digest": tools.sign_off.rtl_digest()}
     suite = {"tests": 9, "failed": 0, "skipped": [{"reason": "no Icarus", "tests": 2}], "seconds": 60.0}
     for digest, met in ((stamp["digest"], True), ("another", False)):

@@ -8,7 +8,7 @@ Verilog. Counts stay in a folder and add up.
     python tools/cover.py --plan                       every feature with its bins
 
 What need not be hit is in verif/coverage/exclusions.toml, each pattern with its reason. --json writes a file for
-tools/evidence.py. Exit code 1 says that a run failed, or that with --merge a goal was missed.
+tools/sign_off.py. Exit code 1 says that a run failed, or that with --merge a goal was missed.
 """
 
 from __future__ import annotations

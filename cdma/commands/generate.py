@@ -16,6 +16,8 @@ from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
+    from cdma.hdl.config.engine import EngineConfig
+    from cdma.hdl.generate.handover.bench.files import Sample
 
 _DESCRIPTION = """\
 Write the files for a design and its flow, for each configuration: the Verilog, of an engine in the folder NAME with a
@@ -26,12 +28,14 @@ NAME.xdc, an IP in the folder NAME_ip, and package_NAME.tcl, which packages it a
 and NAME.rdl of its registers, cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md
 with an instantiation as well. The same configuration gives the same bytes on every machine; another minor version of
 Python can name inner signals of the Verilog otherwise. The Verilog of an engine takes 15 seconds to some minutes,
-depending on the number of lanes."""
+depending on the number of lanes. With --bench, the folder NAME_bench has a first transfer: `make` there simulates the
+engine, with g++ and Verilator alone."""
 
 _EXAMPLES = """\
   cdma generate --list                                    presets and parameters
   cdma generate -o rtl                                    the DMA engine, one file a module: rtl/cdma_engine/*.v
   cdma generate --single -o rtl                           all of it in rtl/cdma_engine.v
+  cdma generate tiny --bench -o rtl                       and rtl/cdma_tiny_engine_bench: run make there
   cdma generate engine --set lanes=8 --set name=my_dma -o rtl
   cdma generate compressor --set beat_bytes=16 --set name=small -o rtl    a core of line streams
   cdma generate block_compressor block_decompressor -o rtl          the block cores, tags first
@@ -72,6 +76,8 @@ def add(commands: Any) -> None:
     form.add_argument("--split", action="store_true", help="one file a module in the folder NAME, as engines have it: "
                       "modules named by their classes, equal ones once, plain names, lines of 120 characters at most")
     form.add_argument("--single", action="store_true", help="all modules in NAME.v, as cores have it")
+    parser.add_argument("--bench", action="store_true", help="write the folder NAME_bench too: benches in C++ and "
+                        "cocotb that move a tensor through an engine, and need nothing of this project")
     parser.add_argument("--list", action="store_true", help="list presets and parameters, write nothing")
     json_option(parser)
 
@@ -81,10 +87,16 @@ def run(call: argparse.Namespace) -> int:
     if call.list:
         return _list(call.json)
     from cdma.golden.c.library import sources
+    from cdma.hdl.config.engine import EngineConfig
+    from cdma.hdl.generate.handover.bench.files import bench_files
     from cdma.hdl.generate.handover.files import files
     from cdma.hdl.generate.verilog import emit
 
     configs = configurations(call)
+    for config in configs if call.bench else ():
+        if not isinstance(config, EngineConfig):
+            raise ValueError(f"--bench moves tensors through engines, and {config.name} is none: leave it out, or name "
+                             "engines only")
     folder = Path(call.output)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[_Generated] = []
@@ -93,6 +105,9 @@ def run(call: argparse.Namespace) -> int:
             design = emit(config, progress, split=_split(config, call))
             written += [_Generated(one.file, one.bytes, config.name)
                         for one in write_files(folder, files(design, sources()))]
+            if call.bench and isinstance(config, EngineConfig):
+                written += [_Generated(one.file, one.bytes, config.name)
+                            for one in write_files(folder, bench_files(config, _sample(config)))]
     if call.json:
         print_json(written)
     else:
@@ -105,6 +120,28 @@ def _split(config: Design, call: argparse.Namespace) -> bool:
     from cdma.hdl.config.engine import EngineConfig
 
     return call.split or (isinstance(config, EngineConfig) and not call.single)
+
+
+def _sample(config: EngineConfig) -> Sample:
+    """Activations of a trained network, two blocks for each lane at most, and their stream in the smallest coding."""
+    import numpy as np
+
+    from cdma.golden.codec import blocks
+    from cdma.golden.codec.coding import Coding
+    from cdma.golden.codec.crc32c import crc32c
+    from cdma.golden.codec.smallest import smallest
+    from cdma.hdl.generate.handover.bench.files import Sample
+    from cdma.workload.data import shipped
+
+    with np.load(shipped()) as dump:
+        whole = dump["fire6/concat"].reshape(-1).view(np.uint8)
+    # The last block is a short one.
+    raw = whole[:max(1 << 14, 2 * config.lanes * config.block_bytes) - 28]
+    coding = smallest(raw, config.numbers, config.block_bytes)
+    stream = blocks.compress(raw, coding, config.block_bytes)
+    left_raw = sum(block.coding == Coding.RAW for block in blocks.headers(stream, config.block_bytes))
+    return Sample(tensor=raw.tobytes(), stream=stream.tobytes(), coding=coding, crc=crc32c(stream), raw_blocks=left_raw,
+                  nonzero=int(np.count_nonzero(raw.view(f"<u{coding.element_bytes}"))))
 
 
 def _list(as_json: bool) -> int:

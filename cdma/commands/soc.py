@@ -17,7 +17,6 @@ from cdma.report.table import Column, Table
 if TYPE_CHECKING:
     from cdma.golden.codec.coding import Coding
     from cdma.hdl.config.engine import EngineConfig
-    from cdma.verif.soc.simulate import SocRun
 
 _DESCRIPTION = """\
 Build a SoC with LiteX, with a RISC-V core, memories, a UART and an engine on its bus, and simulate it while the core
@@ -106,8 +105,8 @@ def run(call: argparse.Namespace) -> int:
         print(_text(outcome))
         if waves is not None:
             print(f"waves: {waves}")
-    if outcome.difference:
-        raise CheckError(outcome.difference)
+    if outcome["difference"]:
+        raise CheckError(outcome["difference"])
     return 0
 
 
@@ -127,17 +126,17 @@ def _board(board: str, config: EngineConfig, tensor: bytes, coding: Coding, fold
 
 _WAYS = [Column("by", "way"), Column("direction", "direction"), Column("raw bytes", "raw_bytes", ","),
          Column("packed bytes", "packed_bytes", ","),
-         Column("ratio", lambda way: way.raw_bytes / way.packed_bytes if way.packed_bytes else "-", ".3f"),
+         Column("ratio", lambda way: way["raw_bytes"] / way["packed_bytes"] if way["packed_bytes"] else "-", ".3f"),
          Column("cycles", "cycles", ","),
-         Column("raw bytes/cycle", lambda way: way.raw_bytes / way.cycles if way.cycles else "-", ".2f"),
+         Column("raw bytes/cycle", lambda way: way["raw_bytes"] / way["cycles"] if way["cycles"] else "-", ".2f"),
          Column("memory stalls", "memory_stalls", ",")]
 
 
-def _text(outcome: SocRun) -> str:
-    lanes = "1 lane" if outcome.lanes == 1 else f"{outcome.lanes} lanes"
-    where = "on the bus of a RISC-V SoC" if outcome.memory == "ram" else "at the SDRAM of a RISC-V SoC"
-    return (f"{outcome.engine}, {lanes}, {where}; the tensor is coded as {outcome.coding}.\n"
-            f"What the firmware printed, of {count(outcome.tensor_bytes)} bytes moved in each way:\n\n"
-            f"{Table(_WAYS, outcome.transfers).text()}\n\n"
-            f"{'every byte compared: FAIL' if outcome.difference else 'every byte compared: pass'}; "
-            f"{count(outcome.cycles)} cycles, {count(outcome.firmware_bytes)} bytes of firmware")
+def _text(outcome: dict[str, Any]) -> str:
+    lanes = "1 lane" if outcome["lanes"] == 1 else f"{outcome['lanes']} lanes"
+    where = "on the bus of a RISC-V SoC" if outcome["memory"] == "ram" else "at the SDRAM of a RISC-V SoC"
+    return (f"{outcome['engine']}, {lanes}, {where}; the tensor is coded as {outcome['coding']}.\n"
+            f"What the firmware printed, of {count(outcome['tensor_bytes'])} bytes moved in each way:\n\n"
+            f"{Table(_WAYS, outcome['transfers']).text()}\n\n"
+            f"{'every byte compared: FAIL' if outcome['difference'] else 'every byte compared: pass'}; "
+            f"{count(outcome['cycles'])} cycles, {count(outcome['firmware_bytes'])} bytes of firmware")

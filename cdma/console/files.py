@@ -55,11 +55,12 @@ def picture_file(text: str) -> str:
     return text
 
 
-def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:
-    """Write texts by the name of their file into a folder that is there; a name may have folders in front."""
+def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[WrittenFile]:
+    """Write texts, or bytes, by the name of their file into a folder that is there; a name may have a folder in
+    front."""
     found = []
-    for name, text in texts.items():
-        path, content = folder / name, text.encode()
+    for name, given in contents.items():
+        path, content = folder / name, given.encode() if isinstance(given, str) else given
         path.parent.mkdir(exist_ok=True)
         write_file(path, content)
         found.append(WrittenFile(path, len(content)))

@@ -17,7 +17,7 @@ from cdma.workload.dumps import check_once, is_floating, load, own_element_bytes
 from cdma.workload.dumps.narrow import narrow
 
 if TYPE_CHECKING:
-    from cdma.verif.core.blocks.simulate import BlockArray
+    from cdma.verif.core.simulate import CodedArray
 
 __all__ = ["MOST_LINES", "arrays_by_element", "arrays_with_codings", "dump_lines", "named_arrays"]
 
@@ -39,7 +39,7 @@ def arrays_by_element(paths: list[Path], names: list[str] | None, element: int |
 
 def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int | None, form: str | None,
                         dtype: str | None = None, coding: str = "auto",
-                        built: Collection[int] = SIZED) -> list[BlockArray]:
+                        built: Collection[int] = SIZED) -> list[CodedArray]:
     """The arrays to send to the block cores or an engine, narrowed where asked, each with the coding of its blocks.
 
     Parameters
@@ -58,7 +58,7 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
         If an array cannot be read or is empty, or the coding has elements of another size than ``element``.
     """
     # It needs a simulator, and what only plans does not.
-    from cdma.verif.core.blocks.simulate import BlockArray
+    from cdma.verif.core.simulate import CodedArray
 
     found = []
     named = None if coding == "auto" else Coding[coding.upper()]
@@ -73,7 +73,7 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
                  if sent.nbytes % each.element_bytes == 0]
         # What an engine does not build is refused by name, when its arrays are checked.
         suiting = named or (smallest(sent, among) if among else Coding(0x10 | element_bytes))
-        found.append(BlockArray(title, sent, suiting))
+        found.append(CodedArray(title, sent, suiting))
     return found
 
 

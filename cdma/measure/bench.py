@@ -26,9 +26,7 @@ from cdma.synth.pnr.place import place, place_units
 from cdma.synth.timing.clocks import engine_timing, timing, unit_clocks
 from cdma.synth.timing.sweep import sweep
 from cdma.verif.core import throughput as cores
-from cdma.verif.core.blocks.throughput import block_throughput
 from cdma.verif.engine import throughput as engines
-from cdma.verif.engine.throughput_options import paged, written_back
 from cdma.workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["PLACED_ENGINES", "SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
@@ -120,12 +118,12 @@ def _engine_small(setup: Setup, progress: Progress) -> list[Any]:
 
 def _engine_pages(setup: Setup, progress: Progress) -> Any:
     progress("measuring streams in pages through the engine", 0, 1)
-    return paged(load_engine("engine").replace(page_lists=True), build_dir=setup.build_dir)
+    return engines.paged(load_engine("engine").replace(page_lists=True), build_dir=setup.build_dir)
 
 
 def _engine_write_back(setup: Setup, progress: Progress) -> Any:
     progress("measuring completions in rings of the engine", 0, 1)
-    return written_back(load_engine("engine").replace(write_back=True), build_dir=setup.build_dir)
+    return engines.written_back(load_engine("engine").replace(write_back=True), build_dir=setup.build_dir)
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
@@ -190,7 +188,7 @@ def _block_shipped(setup: Setup, progress: Progress) -> Any:
 
 def _block_throughput(setup: Setup, progress: Progress) -> list[Any]:
     return [row for beat_bytes in BEAT_BYTES
-            for row in block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)]
+            for row in cores.block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)]
 
 
 def _shipped(setup: Setup, progress: Progress) -> Any:

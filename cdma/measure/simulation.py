@@ -12,14 +12,13 @@ import numpy as np
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
 from cdma.golden.codec.blocks import BLOCK_BYTES
+from cdma.golden.codec.coding import Coding
 from cdma.golden.results import to_json
 from cdma.hdl.config.engine import EngineConfig
-from cdma.verif.core.blocks.simulate import BlockArray, simulate_blocks
-from cdma.verif.core.simulate import simulate
-from cdma.verif.engine.jobs import Handling
+from cdma.verif.core.simulate import CodedArray, simulate
 from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.simulate import Handling, simulate_row
 from cdma.verif.engine.simulate import simulate as simulate_engine
-from cdma.verif.engine.simulate import simulate_row
 from cdma.workload.plan.codings import coding_of
 from cdma.workload.plan.file import load_plan
 
@@ -44,20 +43,22 @@ def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, prog
     rows: list[Row] = []
     with simulation_errors():
         for element_bytes, group in arrays.items():
-            results = simulate(group, element_bytes, beat_bytes, stalls=stalls, simulator=simulator, waves=waves,
-                               build_dir=build_dir, seed=seed, progress=progress)
-            rows += [{"element_bits": 8 * element_bytes} | to_json(result) for result in results]
+            coding = Coding[f"LINES{8 * element_bytes}"]
+            sent = [CodedArray(name, array, coding) for name, array in group.items()]
+            rows += [{"element_bits": 8 * element_bytes} | row for row in simulate(
+                sent, beat_bytes, stalls=stalls, simulator=simulator, waves=waves, build_dir=build_dir, seed=seed,
+                progress=progress)]
     return {"simulator": simulator, "beat_bytes": beat_bytes, "stalls": stalls, "seed": seed, "arrays": rows} | _sums(
         rows)
 
 
-def simulated_blocks(arrays: Sequence[BlockArray], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,
+def simulated_blocks(arrays: Sequence[CodedArray], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,
                      block_bytes: int = BLOCK_BYTES, stalls: float = 0.0, simulator: str = "verilator", seed: int = 1,
                      waves: Path | None = None) -> Row:
     """What becomes of arrays in the block cores; errors as for :func:`simulated`."""
     with simulation_errors():
-        rows = to_json(simulate_blocks(arrays, beat_bytes, block_bytes=block_bytes, stalls=stalls, simulator=simulator,
-                                       waves=waves, build_dir=build_dir, seed=seed, progress=progress))
+        rows = simulate(arrays, beat_bytes, block_bytes=block_bytes, stalls=stalls, simulator=simulator, waves=waves,
+                        build_dir=build_dir, seed=seed, progress=progress)
     codings = [_coding([row for row in rows if row["coding"] == name])
                for name in dict.fromkeys(row["coding"] for row in rows)]
     return {"simulator": simulator, "beat_bytes": beat_bytes, "block_bytes": block_bytes, "stalls": stalls,
@@ -76,7 +77,7 @@ def _coding(rows: Sequence[Row]) -> Row:
             "limit": min(1.0, beats / _sum(rows, "payload_beats"))}
 
 
-def simulated_engine(config: EngineConfig, arrays: Sequence[BlockArray], *, build_dir: Path, progress: Progress,
+def simulated_engine(config: EngineConfig, arrays: Sequence[CodedArray], *, build_dir: Path, progress: Progress,
                      latency: int = 0, stalls: float = 0.0, seed: int = 1, waves: Path | None = None) -> Row:
     """What becomes of arrays, each with the coding of its blocks: all offloaded, then prefetched in reverse.
 
@@ -88,12 +89,11 @@ def simulated_engine(config: EngineConfig, arrays: Sequence[BlockArray], *, buil
     data, handling = {each.name: each.array for each in arrays}, {
         each.name: Handling(int(each.coding)) for each in arrays}
     with simulation_errors():
-        rows = to_json(simulate_engine(data, handling, config, how=how, waves=waves, build_dir=build_dir, seed=seed,
-                                       progress=progress))
+        rows = simulate_engine(data, handling, config, how=how, waves=waves, build_dir=build_dir, seed=seed,
+                               progress=progress)
         row = None
         if len(rows) > 1 and all(each["passed"] for each in rows):
-            row = to_json(simulate_row(data, handling, config, how=how, build_dir=build_dir, seed=seed,
-                                       progress=progress))
+            row = simulate_row(data, handling, config, how=how, build_dir=build_dir, seed=seed, progress=progress)
     sums = _sums(rows)
     raw_bytes, packed_bytes = sums["raw_bytes"], sums["packed_bytes"]
     rates = {way: raw_bytes / max(1, (row or _cycles(rows))[f"{way}_cycles"]) for way in _WAYS}
@@ -134,8 +134,8 @@ def planned(path: str, config: EngineConfig | None, arrays: dict[str, np.ndarray
     with simulation_errors():
         handling = {name: Handling(int(coding_of(entry.how.coding)), entry.how.fallback, entry.how.leave_raw,
                                    entry.how.narrow) for name, entry in entries.items()}
-        rows = to_json(simulate_engine(arrays, handling, config, how=how, link_share=plan.link_share, waves=waves,
-                                       build_dir=build_dir, seed=seed, progress=progress))
+        rows = simulate_engine(arrays, handling, config, how=how, link_share=plan.link_share, waves=waves,
+                               build_dir=build_dir, seed=seed, progress=progress)
     for row in rows:
         entry = entries[row["name"]]
         row |= {"treatment": entry.treatment, "predicted": to_json(entry.predicted)}

@@ -14,7 +14,7 @@ from cdma.synth.cells.generic import CLOCK_GATE, FLIP_FLOP, LATCH, genlib
 from cdma.synth.cells.library import ClockGate, Library
 
 __all__ = ["DEFAULT_RECIPE", "GATED_AT_LEAST", "RECIPES", "TARGETS", "Recipe", "fpga_script", "gates_script", "inputs",
-           "library_script", "memories_script", "output_load"]
+           "library_script", "output_load"]
 
 TARGETS = ("generic", "liberty", "ecp5", "xilinx7")
 """Targets of mapping."""
@@ -172,26 +172,21 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
     return script + _STAT + "".join(f"expose -evert t:{name}\n" for name in outside) + _NETLIST
 
 
-def memories_script(top: str, family: str) -> str:
-    """Maps the memories of ``design.v``, flattened, to an FPGA family, and nothing else; leaves the memories as
-    ``memories.json``, and the RAMs that they became as ``rams.json``."""
-    fpga = FPGA[family]
-    command = fpga.command.format(top=top) + fpga.flat
-    rams = " ".join(f"t:{cell}" for cell in (*fpga.block_rams, *fpga.distributed_rams))
-    return (f"read_verilog design.v\n{command} -run begin:{fpga.memories}\njson -o memories.json t:$mem_v2\n"
-            f"{command} -run {fpga.memories}:map_ffram\njson -o rams.json {rams}\n")
-
-
 def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memories: bool = False) -> str:
-    """Maps ``design.v`` to an FPGA family; leaves ``stat.json``, the netlist as ``net.json`` if it is wanted, and what
-    :func:`memories_script` leaves if ``memories`` is set, which needs a flattened design."""
+    """Maps ``design.v`` to an FPGA family; leaves ``stat.json``, the netlist as ``net.json`` if it is wanted; and with
+    ``memories``, of a flattened design, its memories as ``memories.json``, and the RAMs that they became as
+    ``rams.json``."""
     fpga = FPGA[family]
     command = fpga.command.format(top=top) + (fpga.flat if flat else fpga.tree)
-    start = (f"{memories_script(top, family)}{command} -run map_ffram:map_luts\n" if memories else
-             f"read_verilog design.v\n{command} -run begin:map_luts\n")
+    stages = ["begin:map_luts"]
+    if memories:
+        rams = " ".join(f"t:{cell}" for cell in (*fpga.block_rams, *fpga.distributed_rams))
+        stages = [f"begin:{fpga.memories}\njson -o memories.json t:$mem_v2",
+                  f"{fpga.memories}:map_ffram\njson -o rams.json {rams}", "map_ffram:map_luts"]
     # abc9 gives bit i of a wire w the name w[i], which registers that were split into bits may have already: Yosys
     # then stops with "Assert `count_id(wire->name) == 0' failed". Wires of one bit each cannot collide.
-    return f"{start}splitnets\n{command} -run map_luts:\n{_STAT}" + "write_json net.json\n" * netlist
+    return "".join(["read_verilog design.v\n", *(f"{command} -run {stage}\n" for stage in stages), "splitnets\n",
+                    f"{command} -run map_luts:\n{_STAT}", "write_json net.json\n" * netlist])
 
 
 def output_load(library: Library) -> float:

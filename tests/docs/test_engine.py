@@ -112,6 +112,20 @@ def test_the_c_examples_run(tmp_path: Path) -> None:
     move(load_engine("engine"), ctypes.CDLL(str(tmp_path / "example.so")).example)
 
 
+def test_the_first_transfers_compile(tmp_path: Path) -> None:
+    (tmp_path / "regs.h").write_text(c_header(load_engine("engine")))
+    (tmp_path / DRIVER).write_text(driver())
+    examples = [block.body for block in all_blocks("c") if block.page.stem == "first_transfer"]
+    assert len(examples) == 3, "polling, interrupt and ring"
+    (tmp_path / "example.c").write_text("\n".join([
+        '#include "regs.h"', f'#include "{DRIVER}"', "void wait_for_irq(void);",
+        "int first(void *base, cdma_write_fn write_register, cdma_read_fn read_register, uint64_t activation,",
+        "          uint64_t host, uint64_t raw_bytes, volatile uint32_t *memory, uint64_t ring_at)",
+        "{", *examples, "return error;", "}", ""]))
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "example.c"], cwd=tmp_path,
+                   check=True)
+
+
 def test_functions_of_the_table_are_in_the_driver() -> None:
     declared = set(re.findall(r"^CDMA_INLINE .*?\b(cdma_\w+)\(", driver(), re.MULTILINE))
     documented = {name.strip(" `") for row in table(_PROGRAMMING, "function") for name in row[0].split(",")}

@@ -37,10 +37,3 @@ def test_the_report_has_a_page_of_every_shipped_dump_and_of_the_results(tmp_path
         assert row is not None
         assert f"<td>{ratio:.2f}</td>" in row[0]
         assert f"<td>{density:.3f}</td>" in row[0]
-
-
-def test_the_folder_has_to_be_named() -> None:
-    done = subprocess.run([sys.executable, ROOT / "tools/build_report.py"], cwd=ROOT, capture_output=True, text=True,
-                          check=False, env={"PYTHONPATH": str(ROOT)})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: python tools/build_report.py FOLDER\n"

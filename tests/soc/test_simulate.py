@@ -15,7 +15,6 @@ from cdma.hdl.config.engine import load_engine
 from cdma.hdl.litex.layout import Layout
 from cdma.verif.soc import simulate
 from cdma.verif.soc.simulate import WRITE_BACK, simulate_soc, ways
-from cdma.verif.soc.top import Console
 from cdma.workload.data import shipped
 
 TINY = load_engine("tiny").replace(write_back=True)
@@ -32,26 +31,26 @@ def test_a_tensor_goes_out_and_comes_back_in_every_way(memory: str, lanes: int, 
                                                        seed: int) -> None:
     raw = tensor(length)
     ran = simulate_soc(TINY.replace(lanes=lanes), raw, Coding.FLOAT32, memory=memory, build_dir=build_dir, seed=seed)
-    assert ran.difference is None, ran.text
-    assert [(each.way, each.direction) for each in ran.transfers] == [
+    assert ran["difference"] is None, ran["text"]
+    assert [(each["way"], each["direction"]) for each in ran["transfers"]] == [
         (way, direction) for way in ("poll", "interrupt", "ring", WRITE_BACK) for direction in ("offload", "prefetch")]
     right = blocks.compress(raw, Coding.FLOAT32, TINY.block_bytes)
-    assert f"engine lanes {lanes} beat 16 link 16 block 2048" in ran.text
-    for each in ran.transfers:
-        assert (each.raw_bytes, each.packed_bytes) == (length, right.size)
-        assert each.way in ("ring", WRITE_BACK) or each.crc == crc32c(right)
+    assert f"engine lanes {lanes} beat 16 link 16 block 2048" in ran["text"]
+    for each in ran["transfers"]:
+        assert (each["raw_bytes"], each["packed_bytes"]) == (length, right.size)
+        assert each["way"] in ("ring", WRITE_BACK) or each["crc"] == crc32c(right)
         # A beat of the stream is 16 bytes; a beat of the bus takes some five cycles, one of the SDRAM eight and more.
         beats = length // TINY.beat_bytes + right.size // TINY.link_beat_bytes
-        assert right.size // 16 <= each.link_cycles <= right.size // 16 + 8
-        assert beats < each.cycles < 16 * beats
+        assert right.size // 16 <= each["link_cycles"] <= right.size // 16 + 8
+        assert beats < each["cycles"] < 16 * beats
 
 
 def printed(text: str, ended: bool = True) -> str | None:
     """What is wrong with a text of the firmware, for a tensor of one block."""
     raw = bytes(TINY.block_bytes)
-    console = Console(text, 100, ended)
+    console = {"text": text, "cycles": 100, "ended": ended}
     streams = simulate._streams(Layout(TINY, len(raw)), raw, Coding.ZVC32)
-    return simulate._difference(console, tuple(simulate._transfers(text)), ways(TINY), streams)
+    return simulate._difference(console, list(simulate._transfers(text)), ways(TINY), streams)
 
 
 def right_text() -> str:

@@ -9,7 +9,10 @@ from typing import Any
 
 from cdma.golden.results import to_json
 
-__all__ = ["folder", "load", "progress", "report"]
+__all__ = ["CLOCK_NS", "folder", "load", "progress", "report"]
+
+CLOCK_NS = 2
+"""Period of the clock of every core and engine in simulation."""
 
 
 def folder() -> Path:

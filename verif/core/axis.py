@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any
 
+import cocotb
 import numpy as np
+from cocotb.task import Task
 from cocotb.triggers import RisingEdge
 
-from cdma.verif.common.base import Driver, Monitor
 from cdma.verif.common.stream import Beat, Bytes, Packet, Received, beats, from_texts
 
 __all__ = ["Pin", "Sink", "Source"]
@@ -52,15 +53,33 @@ class Pin:
             self._handle.value = text
 
 
-class Source(Driver[Packet]):
-    """Drives packets into a stream, back to back but for the pauses of its pattern.
+class _Side:
+    """A side of a stream: one coroutine that can be started and killed, and the pattern of its pauses."""
+
+    def __init__(self) -> None:
+        self.stalls: Iterator[int] = repeat(0)
+        self._task: Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to act, from the state after a reset."""
+        self._task = cocotb.start_soon(self._run())
+
+    def stop(self) -> None:
+        """Stop acting, and discard packets that are not finished."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        raise NotImplementedError
+
+
+class Source(_Side):
+    """Drives packets into ``s_axis``, back to back but for the pauses of its pattern.
 
     Parameters
     ----------
     dut
         The top module.
-    prefix
-        Of the ports: ``s_axis``.
     beat_bytes
         Bytes of a beat.
     sent
@@ -68,32 +87,28 @@ class Source(Driver[Packet]):
 
     Members
     -------
+    queue
+        The packets to send.
     stalls
         The pattern of pauses; may be replaced between packets.
     """
 
-    def __init__(self, dut: Any, prefix: str, beat_bytes: int, sent: Callable[[Packet], None]) -> None:
+    def __init__(self, dut: Any, beat_bytes: int, sent: Callable[[Packet], None]) -> None:
         super().__init__()
-        self.stalls: Iterator[int] = repeat(0)
+        self.queue: deque[Packet] = deque()
         self.beat_bytes = beat_bytes
         self._sent = sent
-        self._queue: deque[Packet] = deque()
         self._clock = dut.aclk
-        self._pins = tuple(Pin(getattr(dut, f"{prefix}_{name}")) for name in ("tdata", "tkeep", "tlast", "tuser"))
-        self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
-        self._ready = Pin(getattr(dut, f"{prefix}_tready"))
+        self._pins = tuple(Pin(getattr(dut, f"s_axis_{name}")) for name in ("tdata", "tkeep", "tlast", "tuser"))
+        self._valid, self._ready = Pin(dut.s_axis_tvalid), Pin(dut.s_axis_tready)
         # The design must ignore the pins while tvalid is low: they have the values that do the most harm if read.
         self._rest: Beat = ("1" * 8 * beat_bytes, "01" * (beat_bytes // 2), "1",
                             "1" * len(self._pins[3].read()))
 
-    def send(self, item: Packet) -> None:
-        """Queue a packet."""
-        self._queue.append(item)
-
     def stop(self) -> None:
         """Stop, and forget the queue."""
         super().stop()
-        self._queue.clear()
+        self.queue.clear()
 
     def idle(self) -> None:
         """Drive the idle values."""
@@ -122,8 +137,8 @@ class Source(Driver[Packet]):
             beat = None
             if not next(self.stalls):
                 beat = next(stream, None)
-                if beat is None and self._queue:
-                    packet = self._queue.popleft()
+                if beat is None and self.queue:
+                    packet = self.queue.popleft()
                     self._sent(packet)
                     stream, taken = beats(packet, self.beat_bytes), packet.cycles
                     beat = next(stream)
@@ -149,8 +164,8 @@ class Source(Driver[Packet]):
                 offered = True
 
 
-class Sink(Monitor[Received]):
-    """Takes packets from a stream, with the pauses of its pattern, and checks the protocol.
+class Sink(_Side):
+    """Takes packets from ``m_axis``, with the pauses of its pattern, and checks the protocol.
 
     Rules: valid is known; once it is high, it and its payload are held until ready; all bytes are kept before the last
     beat, and only the first ones in the last beat; no bit of a kept byte is unknown; where there is a tuser, it is the
@@ -160,8 +175,6 @@ class Sink(Monitor[Received]):
     ----------
     dut
         The top module.
-    prefix
-        Of the ports: ``m_axis``.
     beat_bytes
         Bytes of a beat.
     notify
@@ -177,21 +190,20 @@ class Sink(Monitor[Received]):
         The pattern of pauses.
     """
 
-    def __init__(self, dut: Any, prefix: str, beat_bytes: int, notify: Callable[[Received], None],
-                 fault: Callable[[str], None], progress: Callable[[int], None] | None = None) -> None:
-        super().__init__(notify)
-        self.stalls: Iterator[int] = repeat(0)
+    def __init__(self, dut: Any, beat_bytes: int, notify: Callable[[Received], None], fault: Callable[[str], None],
+                 progress: Callable[[int], None] | None = None) -> None:
+        super().__init__()
         self.beat_bytes = beat_bytes
+        self._notify = notify
         self._fault = fault
-        self._progress = progress
+        self._progress = progress or (lambda beats: None)
         self._clock = dut.aclk
-        self._names = [f"{prefix}_{name}" for name in ("tdata", "tkeep", "tlast", "tuser")
-                       if hasattr(dut, f"{prefix}_{name}")]
+        self._names = [name for name in ("m_axis_tdata", "m_axis_tkeep", "m_axis_tlast", "m_axis_tuser")
+                       if hasattr(dut, name)]
         self._fixed = len(self._names)
         self._names += [name for name in ("error_code", "error_line") if hasattr(dut, name)]
         self._pins = [Pin(getattr(dut, name)) for name in self._names]
-        self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
-        self._ready = Pin(getattr(dut, f"{prefix}_tready"))
+        self._valid, self._ready = Pin(dut.m_axis_tvalid), Pin(dut.m_axis_tready)
 
     def idle(self) -> None:
         """Drive the idle values."""
@@ -231,8 +243,7 @@ class Sink(Monitor[Received]):
                         total += len(texts)
                         self._finish(texts, parts, taken, users)
                         texts, parts, taken, users = [], [], array("q"), set()
-                        if self._progress is not None:
-                            self._progress(total)
+                        self._progress(total)
                     elif ended != "0":
                         self._fault(f"tlast is {ended!r} in cycle {cycle}")
                     elif keep() != ones:
@@ -241,8 +252,7 @@ class Sink(Monitor[Received]):
                         total += _CHUNK
                         parts.append(self._bytes(texts))
                         texts = []
-                        if self._progress is not None:
-                            self._progress(total)
+                        self._progress(total)
                 else:
                     held = self._payload()
             elif offered != "0":
@@ -288,7 +298,7 @@ class Sink(Monitor[Received]):
         values = [self._number(name, pin.read())
                   for name, pin in zip(self._names[self._fixed:], self._pins[self._fixed:], strict=True)]
         error, line = (*values, 0, 0)[:2]
-        self.notify(Received(np.concatenate([*parts, self._bytes(texts, kept)]), error, line, taken, user))
+        self._notify(Received(np.concatenate([*parts, self._bytes(texts, kept)]), error, line, taken, user))
 
     def _number(self, name: str, text: str) -> int:
         if set(text) <= {"0", "1"}:

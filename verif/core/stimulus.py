@@ -10,21 +10,15 @@ from cdma.golden.codec import lines as zvc
 from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.verif.common.stream import Bytes, Packet
 from cdma.verif.common.tensors import random_raw
-from cdma.verif.core.lines import walk
+from cdma.verif.core.packets import walk
 
 __all__ = ["damaged", "fractions", "packed", "partial_lines", "random_packets"]
 
-def partial_lines(element_bytes: int, seed: int, longest: int = LINE_BYTES) -> Iterator[Packet]:
-    """Raw packets whose last line has every length from one element to a whole line, dense, sparse or empty.
-
-    Parameters
-    ----------
-    longest
-        Number of elements of the longest.
-    """
+def partial_lines(element_bytes: int, seed: int) -> Iterator[Packet]:
+    """Raw packets whose last line has every length from one element to a whole line, dense, sparse or empty."""
     rng = np.random.default_rng(seed)
     per_line = LINE_BYTES // element_bytes
-    for elements in range(1, min(longest, per_line) + 1):
+    for elements in range(1, per_line + 1):
         before = per_line * int(rng.integers(0, 3))
         density = float(rng.choice([0, 0.1, 0.5, 0.9, 1]))
         raw = random_raw(rng, before + elements, element_bytes, density)

@@ -6,22 +6,22 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from cdma.golden.codec import blocks
 from cdma.golden.codec import lines as zvc
-from cdma.golden.results import from_json
-from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.golden.codec.coding import Coding
 from cdma.hdl.config.block_core import BlockCoreConfig
-from cdma.hdl.config.core import CoreConfig
 from cdma.hdl.generate.verilog import Verilog, emit
 from cdma.verif.common import runner
 from cdma.verif.common.progress import watch
 from cdma.verif.common.stream import Bytes
-from cdma.verif.core.jobs import PacketFiles, StreamJob, StreamReport
+from cdma.verif.core.testbench import Config
 from cdma.verif.rules.instances import instance, with_rules
 
-__all__ = ["Passage", "Tensor", "build_core", "checked_core", "limit", "stream"]
+__all__ = ["Tensor", "build_core", "checked_core", "of_lines", "stream"]
 
 _RULES = "axi4_stream.v"
 _USER_BITS = 64
@@ -30,58 +30,39 @@ _USER_BITS = 64
 
 @dataclass(frozen=True)
 class Tensor:
-    """Raw bytes to send as one packet, and what they pack to.
+    """An array to send: its name, its bytes, the stream that they pack to, and its coding.
 
-    Parameters
-    ----------
-    raw
-        A multiple of ``element_bytes`` bytes.
+    A coding of lines is for the cores of lines, with elements of its size; others are for the block cores.
     """
 
+    name: str
     raw: Bytes
     packed: Bytes
-    element_bytes: int
+    coding: Coding
 
     @classmethod
-    def of(cls, array: np.ndarray, element_bytes: int) -> Tensor:
+    def of(cls, array: np.ndarray, coding: Coding, block_bytes: int = blocks.BLOCK_BYTES, name: str = "") -> Tensor:
         """The tensor of any array's bits.
 
         Raises
         ------
         ValueError
-            If its length is not a multiple of the element size.
+            If its length is not a multiple of the element size, or is 0 where there have to be blocks.
         """
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        if raw.size % element_bytes:
-            raise ValueError(f"{raw.size} bytes are not a multiple of the element size of {element_bytes} bytes")
-        return cls(raw, zvc.compress(raw, element_bytes), element_bytes)
+        if raw.size % coding.element_bytes or not (raw.size or of_lines(coding)):
+            raise ValueError(f"array {name}: {raw.size} bytes are not a multiple of the element size of "
+                             f"{coding.element_bytes} bytes")
+        return cls(name, raw, zvc.compress(raw, coding.element_bytes) if of_lines(coding) else
+                   blocks.compress(raw, coding, block_bytes), coding)
 
 
-@dataclass(frozen=True)
-class Passage:
-    """How a packet passed a core.
-
-    Parameters
-    ----------
-    taken, given
-        Cycles of the first and the last beat and the number of beats, of what went in and what came out; or the
-        cycles of all beats of a tensor that was sent alone. Empty when none did.
-    difference
-        The first difference in a sentence, or None.
-    """
-
-    taken: list[int]
-    given: list[int]
-    difference: str | None
+def of_lines(coding: Coding) -> bool:
+    """Whether a coding is that of a core of lines."""
+    return not coding.sized
 
 
-def limit(raw_bytes: int, packed_bytes: int, beat_bytes: int) -> float:
-    """Raw beats per cycle that a core can carry: one, or as many as the packed side lets through."""
-    raw_beats = raw_bytes / beat_bytes
-    return min(1.0, beat_bytes * raw_beats / packed_bytes) if packed_bytes else 1.0
-
-
-def build_core(config: CoreConfig | BlockCoreConfig, *, simulator: str, build_dir: Path,
+def build_core(config: Config, *, simulator: str, build_dir: Path,
                waves: bool = False) -> runner.Build:
     """Generate and compile a core."""
     verilog = _generated(config)
@@ -105,15 +86,14 @@ def _stream_rules(beat_bytes: int, ports: Container[str], prefix: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _generated(config: CoreConfig | BlockCoreConfig) -> Verilog:
+def _generated(config: Config) -> Verilog:
     """A core's Verilog, once in a process: it takes seconds, and a core is simulated many times."""
     return emit(config)
 
 
-def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *, folder: Path, stalls: float = 0.0,
-           burst: float = 1.0, seed: int = 1, alone: bool = False,
-           progress: Callable[[int], None] | None = None) -> list[Passage]:
-    """Send tensors through a core, back to back or one by one.
+def stream(built: runner.Build, config: Config, tensors: Sequence[Tensor], *, folder: Path, stalls: float = 0.0,
+           seed: int = 1, alone: bool = False, progress: Callable[[int], None] | None = None) -> list[dict[str, Any]]:
+    """Send tensors through a core, back to back or one by one. A block decompressor gets the blocks that are not raw.
 
     Parameters
     ----------
@@ -121,17 +101,19 @@ def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *
         The core, compiled from ``config``.
     folder
         Where the run keeps its files.
-    stalls, burst
-        Share of the cycles that either side pauses, and mean length of a pause.
+    stalls
+        Share of the cycles that either side pauses.
     alone
-        Send each only when the one before has come out, and report the cycles of all beats.
+        Send each packet only when the one before has come out, and report the cycles of all beats.
     progress
         Called now and then with the number of beats that came out.
 
     Returns
     -------
     list
-        A passage for every tensor.
+        For every tensor ``taken`` and ``given``, the cycles of the first and the last beat and the number of beats, of
+        what went in and of what came out, or the cycles of all beats, empty when there were none; and ``difference``,
+        the first one in a sentence, or None.
 
     Raises
     ------
@@ -139,26 +121,13 @@ def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *
         If the simulation ended before its bench.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    packets = []
+    arrays: list[dict[str, Any]] = []
     for number, tensor in enumerate(tensors):
-        files = {name: str(folder.resolve() / f"{number}.{name}.npy") for name in ("raw", "packed", "starts")}
-        sizes = zvc.line_packed_bytes(tensor.raw, tensor.element_bytes)
-        compressing = config.core == "compressor"
-        np.save(files["raw"], tensor.raw)
-        np.save(files["packed"], tensor.packed)
-        np.save(files["starts"], np.cumsum(sizes) - sizes if compressing else np.arange(0, tensor.raw.size, LINE_BYTES))
-        data, expected = ("raw", "packed") if compressing else ("packed", "raw")
-        packets.append(PacketFiles(files[data], files[expected], files["starts"], tensor.element_bytes))
-    job = StreamJob(config, tuple(packets), stalls, burst, alone)
+        files = {side: str(folder.resolve() / f"{number}.{side}.npy") for side in ("raw", "packed")}
+        for side, file in files.items():
+            np.save(file, getattr(tensor, side))
+        arrays.append({"coding": tensor.coding, **files})
+    bench = "block_stream" if isinstance(config, BlockCoreConfig) else "stream"
+    job = {"config": config.as_dict(), "arrays": arrays, "stalls": stalls, "alone": alone}
     with watch(folder / "progress", progress):
-        report = from_json(StreamReport, runner.run(built, "cdma.verif.core.benches.stream", job=job, folder=folder,
-                                                    seed=seed))
-    return [_passage(report, number) for number in range(len(tensors))]
-
-
-def _passage(report: StreamReport, number: int) -> Passage:
-    judged, given = report.judged, report.given
-    difference = judged[number] if number < len(judged) else report.failed
-    if difference is None and not any(judged):
-        difference = report.failed
-    return Passage(report.taken[number], given[number] if number < len(given) else [], difference)
+        return runner.run(built, f"cdma.verif.core.benches.{bench}", job=job, folder=folder, seed=seed)["arrays"]

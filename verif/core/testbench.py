@@ -1,202 +1,128 @@
-"""The testbench of the two cores: golden says what must come out, byte for byte."""
+"""The testbench of the cores: a source, a sink, and golden, which says what must come out, byte for byte."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, Event, SimTimeoutError, with_timeout
 
-from cdma.golden.codec import lines as zvc
-from cdma.golden.codec.errors import StreamError
-from cdma.hdl.codec.coding import LINE_BYTES
-from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.core import CoreConfig
-from cdma.verif.common.base import Model, Testbench
 from cdma.verif.common.cover import cover
+from cdma.verif.common.job import CLOCK_NS
 from cdma.verif.common.stalls import pattern
-from cdma.verif.common.stream import Bytes, Packet, Received
+from cdma.verif.common.stream import Packet, Received
 from cdma.verif.core.axis import Sink, Source
-from cdma.verif.core.lines import walk
+from cdma.verif.core.packets import Expected, by_golden, difference
 
-__all__ = ["CompressorModel", "CoreModel", "CoreTestbench", "DecompressorModel", "Expected", "StreamTestbench",
-           "first_difference", "model_of"]
+__all__ = ["Config", "CoreTestbench", "core_config"]
 
-LINES = 1 << 24
-"""The error line is counted modulo this."""
+Config = CoreConfig | BlockCoreConfig
+"""What a core is built from."""
 
+_MOST_FAULTS = 100
 
-@dataclass(frozen=True)
-class Expected:
-    """What must come out for a packet.
-
-    Parameters
-    ----------
-    data
-        The right bytes; of a packet that fails, as far as they are known.
-    least
-        How many of them must come out.
-    error
-        The code beside the last beat.
-    line
-        The line beside the last beat of a packet that fails.
-    starts
-        Offset in ``data`` of every line.
-    """
-
-    data: Bytes
-    least: int
-    error: ErrorCode
-    line: int
-    starts: np.ndarray[Any, Any]
+_GROWTH = {"compressor": 3, "decompressor": 34, "block_compressor": 3, "block_decompressor": 130}
+"""How many times as long as a packet that goes in those may be that come out. A line of nothing but a tag becomes 32
+times as long, a line of zeros without a tag is a byte; what is packed is at most 9/8 of raw bytes."""
 
 
-def first_difference(expected: Bytes, seen: Bytes, starts: np.ndarray[Any, Any],
-                     least: int | None = None) -> str | None:
-    """The first differing byte with its line, in a sentence; None when there is none.
-
-    Parameters
-    ----------
-    starts
-        Offset of every line in ``expected``.
-    least
-        How many bytes ``seen`` must have at least; as many as ``expected`` when not given.
-    """
-    common = min(expected.size, seen.size)
-    differs = np.flatnonzero(expected[:common] != seen[:common])
-    at = int(differs[0]) if differs.size else common
-    line = max(0, int(np.searchsorted(starts, at, side="right")) - 1)
-    if differs.size:
-        return f"byte {at} (line {line}) is 0x{seen[at]:02x}, not 0x{expected[at]:02x}"
-    least = expected.size if least is None else least
-    if not least <= seen.size <= expected.size:
-        wanted = f"{expected.size}" if least == expected.size else f"{least} to {expected.size}"
-        return f"{seen.size} bytes came out, not {wanted} (line {line})"
-    return None
+def core_config(values: dict[str, Any]) -> Config:
+    """The configuration of a core from its parameters."""
+    return BlockCoreConfig(**values) if "codings" in values else CoreConfig(**values)
 
 
-class CoreModel(Model[Packet, Received]):
-    """Base of the models of both cores: compares a packet with what is expected."""
-
-    def difference(self, expected: Expected, seen: Received) -> str | None:
-        """What is wrong with a packet that came out: error code, error line, bytes."""
-        faults = []
-        if seen.error != expected.error.value:
-            faults.append(f"error code is {seen.error}, not {expected.error.value} ({expected.error.name.lower()})")
-        if expected.error is not ErrorCode.OK and seen.line != expected.line:
-            faults.append(f"error line is {seen.line}, not {expected.line}")
-        if fault := first_difference(expected.data, seen.data, expected.starts, expected.least):
-            faults.append(fault)
-        return "; ".join(faults) or None
-
-
-class CompressorModel(CoreModel):
-    """Packed bytes by the golden model; a fraction of an element is dropped and reported."""
-
-    def expect(self, item: Packet) -> Expected:
-        """What must come out for raw bytes."""
-        fraction = item.data.size % item.element_bytes
-        raw = item.data[:item.data.size - fraction]
-        packed = zvc.compress(raw, item.element_bytes)
-        sizes = zvc.line_packed_bytes(raw, item.element_bytes)
-        error = ErrorCode.TRAILING_BYTES if fraction else ErrorCode.OK
-        cover("line_core", "compressor", item.element_bytes, error.name)
-        return Expected(packed, packed.size, error, 0, np.cumsum(sizes) - sizes)
-
-
-class DecompressorModel(CoreModel):
-    """Raw bytes by the golden model; of a stream that fails, the code, the line, and the bytes that are known."""
-
-    def expect(self, item: Packet) -> Expected:
-        """What must come out for packed bytes."""
-        try:
-            raw = zvc.decompress(item.data, item.element_bytes)
-        except StreamError as error:
-            cover("line_core", "decompressor", item.element_bytes, error.reason.name)
-            return _failing(item, error)
-        cover("line_core", "decompressor", item.element_bytes, ErrorCode.OK.name)
-        return Expected(raw, raw.size, ErrorCode.OK, 0, np.arange(0, raw.size, LINE_BYTES))
-
-
-def _failing(packet: Packet, error: StreamError) -> Expected:
-    lines = walk(packet.data, packet.element_bytes)
-    number = error.line or 0
-    least = known = number * LINE_BYTES
-    data = packet.data
-    if number < len(lines):
-        # The elements that are present fill the line up to the first missing one.
-        line = lines[number]
-        claimed = line.tag.bit_count()
-        bits = [bit for bit in range(LINE_BYTES // packet.element_bytes) if line.tag >> bit & 1]
-        there = line.held // packet.element_bytes
-        known += bits[there] * packet.element_bytes if there < claimed else LINE_BYTES
-        data = np.concatenate([data, np.zeros(claimed * packet.element_bytes - line.held, np.uint8)])
-    elif lines:
-        data = data[:lines[-1].offset + LINE_BYTES // packet.element_bytes // 8 + lines[-1].held]
-    else:
-        data = data[:0]
-    raw = zvc.decompress(data, packet.element_bytes)[:known]
-    return Expected(raw, least, ErrorCode[error.reason.name], number % LINES, np.arange(0, max(known, 1), LINE_BYTES))
-
-
-def model_of(core: str) -> CompressorModel | DecompressorModel:
-    """The model of a core by its name."""
-    return CompressorModel() if core == "compressor" else DecompressorModel()
-
-
-class StreamTestbench(Testbench[Any, Received]):
-    """A core between a source and a sink.
+class CoreTestbench:
+    """A core between a source and a sink, and what came out compared with what must, in order.
 
     Parameters
     ----------
     dut
-        The flat top.
-    beat_bytes
-        Bytes of a beat.
-    model
-        Says what must come out.
-    growth
-        How many times as long as a packet that goes in those may be that come out.
+        The flat top; the clock is ``aclk``, the reset ``aresetn``.
+    config
+        What it was built from.
+    expect
+        What must come out for a packet; the golden model says it when not given.
     progress
         Called now and then with the number of beats that came out.
 
     Members
     -------
-    core
-        Name of the kind of core.
+    differences
+        A sentence for each packet that was wrong, and for each time the protocol was broken (the first hundred).
+    judged
+        For every packet that was expected and came out, what was wrong with it, or None.
+    seen
+        Every packet that came out.
     """
 
-    core = ""
-
-    def __init__(self, dut: Any, beat_bytes: int, model: Model[Any, Received], growth: int,
+    def __init__(self, dut: Any, config: Config, expect: Callable[[Packet, Any], list[Expected]] = by_golden,
                  progress: Callable[[int], None] | None = None) -> None:
-        super().__init__(dut, model)
-        board = self.scoreboard
-        self.source = Source(dut, "s_axis", beat_bytes, self.sent)
-        self.sink = Sink(dut, "m_axis", beat_bytes, board.observe, board.fault, progress)
-        self.agents = [self.source, self.sink]
-        self._beat_bytes = beat_bytes
-        self._growth = growth
+        self.dut = dut
+        self.config: Any = config
+        self.differences: list[str] = []
+        self.judged: list[str | None] = []
+        self.seen: list[Received] = []
+        self._expect = expect
+        self._expected: deque[tuple[str, Expected]] = deque()
+        self._sent = 0
+        self._changed = Event()
+        self._clock: Clock | None = None
         self._slowness = 3.0
+        self.source = Source(dut, config.beat_bytes, self._begins)
+        self.sink = Sink(dut, config.beat_bytes, self._observe, self._fault, progress)
 
-    def sent(self, packet: Packet) -> None:
-        """Note that a packet is going in."""
-        self.scoreboard.sent(packet)
+    def _begins(self, packet: Packet) -> None:
+        """Note that a packet is going in, of which one or several come out."""
+        for expected in self._expect(packet, self.config):
+            self._expected.append((f"packet {self._sent} ({expected})", expected))
+            self._sent += 1
 
-    def outputs(self, packet: Packet) -> int:
-        """How many packets come out for one."""
-        return 1
+    def _observe(self, packet: Received) -> None:
+        """Judge a packet that came out."""
+        self.seen.append(packet)
+        if self._expected:
+            name, expected = self._expected.popleft()
+            self.judged.append(difference(expected, packet))
+            if self.judged[-1] is not None:
+                self.differences.append(f"{name}: {self.judged[-1]}")
+        else:
+            self.differences.append(f"{packet} came out, but nothing was outstanding")
+        self._changed.set()
 
-    def idle(self) -> None:
-        """Drive the idle values of both streams."""
+    def _fault(self, sentence: str) -> None:
+        """Note a fault that belongs to no packet: a broken protocol."""
+        if len(self.differences) < _MOST_FAULTS:
+            self.differences.append(sentence)
+        self._changed.set()
+
+    async def reset(self, cycles: int = 3) -> None:
+        """Reset the design, the source and the sink; packets that are not finished are discarded."""
+        if self._clock is None:
+            self._clock = Clock(self.dut.aclk, CLOCK_NS, "ns")
+            self._clock.start()
+        for side in (self.source, self.sink):
+            side.stop()
+        self._expected.clear()
+        self.dut.aresetn.value = 0
         self.source.idle()
         self.sink.idle()
-
-    def in_reset(self) -> None:
-        """Check that nothing is offered while the reset is held."""
+        await ClockCycles(self.dut.aclk, cycles)
         if not self.sink.quiet():
-            self.scoreboard.fault("m_axis_tvalid is not low in reset")
+            self._fault("m_axis_tvalid is not low in reset")
+        self.dut.aresetn.value = 1
+        for side in (self.source, self.sink):
+            side.start()
+
+    def close(self) -> None:
+        """Stop source, sink and clock, so that another testbench can take the design."""
+        self.source.stop()
+        self.sink.stop()
+        if self._clock is not None:
+            self._clock.stop()
 
     def stall(self, idle: float, backpressure: float, seed: int, burst: float = 1.0) -> None:
         """Choose the pauses of both sides.
@@ -208,14 +134,14 @@ class StreamTestbench(Testbench[Any, Received]):
         burst
             Mean length of a pause in cycles.
         """
-        cover("core_stall", self.core, f"source {'pauses' if idle else 'free'}",
+        cover("core_stall", self.config.core, f"source {'pauses' if idle else 'free'}",
               f"sink {'pauses' if backpressure else 'free'}")
         self.source.stalls = pattern(idle, seed, burst)
         self.sink.stalls = pattern(backpressure, seed + 1, burst)
         self._slowness = 1 / (1 - idle) + 1 / (1 - backpressure) + burst
 
     async def play(self, packets: Sequence[Packet], to_the_end: bool = False) -> list[Received]:
-        """Send packets and wait until all came out.
+        """Send packets and wait until all came out, then a little longer for what must not come.
 
         Parameters
         ----------
@@ -230,40 +156,28 @@ class StreamTestbench(Testbench[Any, Received]):
         Raises
         ------
         AssertionError
-            If anything was wrong.
+            With the first differences, or with what did not come out.
         """
-        board = self.scoreboard
-        before = len(board.seen)
-        for packet in packets:
-            self.source.send(packet)
-        wanted = sum(map(self.outputs, packets))
-        longest = max((packet.data.size for packet in packets), default=0) * self._growth // self._beat_bytes
-        patience = int((longest + 100) * 4 * self._slowness)
-        while True:
-            await self.drain(patience, to_the_end)
-            if len(board.seen) - before >= wanted:
-                return board.seen[before:]
+        before = len(self.seen)
+        self.source.queue.extend(packets)
+        longest = max((packet.data.size for packet in packets), default=0) * _GROWTH[self.config.core]
+        patience = int((longest // self.config.beat_bytes + 100) * 4 * self._slowness)
+        while (self.source.queue or self._expected) and (to_the_end or not self.differences):
+            self._changed.clear()
+            try:
+                await with_timeout(self._changed.wait(), patience * CLOCK_NS, "ns")
+            except SimTimeoutError:
+                waits = self._expected[0][0] if self._expected else "nothing"
+                self._fault(f"{waits}: nothing came out for {patience} cycles, {len(self._expected)} packets are "
+                            "outstanding")
+                break
+        else:
+            await ClockCycles(self.dut.aclk, 40)
+        self.check()
+        return self.seen[before:]
 
-
-class CoreTestbench(StreamTestbench):
-    """A core of lines between a source and a sink.
-
-    Parameters
-    ----------
-    dut
-        The flat top.
-    config
-        What it was built from.
-    model
-        Says what must come out; the golden model when not given.
-    progress
-        Called now and then with the number of beats that came out.
-    """
-
-    def __init__(self, dut: Any, config: CoreConfig, model: Model[Packet, Received] | None = None,
-                 progress: Callable[[int], None] | None = None) -> None:
-        # A line of nothing but a tag becomes 32 times as long; a packed line is at most 9/8 of a raw one.
-        growth = 34 if config.core == "decompressor" else 3
-        super().__init__(dut, config.beat_bytes, model or model_of(config.core), growth, progress)
-        self.config = config
-        self.core = config.core
+    def check(self) -> None:
+        """Raise AssertionError when anything was wrong so far."""
+        if faults := self.differences:
+            more = f"\nand {len(faults) - 3} more" if len(faults) > 3 else ""
+            raise AssertionError("\n".join(faults[:3]) + more)

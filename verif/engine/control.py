@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, 
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.table import COUNTERS, registers
 from cdma.verif.common import cover
-from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS
 from cdma.verif.engine.layout import Arena
 from cdma.verif.engine.lite import Registers
 from cdma.verif.engine.sampling import Sampler
 
-__all__ = ["Channel", "Control", "Ring", "WriteBackRing"]
+__all__ = ["Channel", "Control", "Ring", "WriteBackRing", "enabled"]
 
 _RECORD_WORDS = RECORD_BYTES // 4
 _SHORTEST, _LONGEST = 32, 512
@@ -211,42 +212,70 @@ class Channel:
         return {name: await self.read(f"{name}_LO") + (await self.read(f"{name}_HI") << 32) for name in COUNTERS}
 
 
-class Ring:
-    """A ring of descriptors in link memory, as a driver keeps it.
+class _LinkRing:
+    """A ring in link memory, as a driver keeps it.
 
     Parameters
     ----------
+    bench
+        The testbench of the engine.
     channel
-        Whose descriptors they are.
-    memory
-        The link memory.
-    arena
-        Its places; the ring takes one.
+        Whose ring it is.
     entries
         Its size, a power of two; one entry always stays free.
     """
 
-    def __init__(self, control: Control, channel: Channel, memory: Any, arena: Arena, entries: int) -> None:
+    prefix = ""
+
+    def __init__(self, bench: Any, channel: Channel, entries: int) -> None:
         self.entries = entries
-        self.tail = 0
-        self.address = arena.take(entries * RECORD_BYTES, align=RECORD_BYTES)
-        self._control = control
+        self.address = bench.link_arena.take(entries * RECORD_BYTES, align=RECORD_BYTES)
+        self._control: Control = bench.control
         self._channel = channel
-        self._memory = memory
-        self._arena = arena
+        self._memory = bench.link
+        self._arena: Arena = bench.link_arena
+
+    async def read(self, name: str) -> int:
+        """Read a register of the ring."""
+        return await self._channel.read(f"{self.prefix}_{name}")
+
+    async def write(self, name: str, value: int) -> None:
+        """Write a register of the ring."""
+        await self._channel.write(f"{self.prefix}_{name}", value)
+
+    async def place(self) -> None:
+        """Tell the engine where the ring is."""
+        for name, value in (("BASE_LO", self.address & 0xFFFF_FFFF), ("BASE_HI", self.address >> 32),
+                            ("SIZE", self.entries)):
+            await self.write(name, value)
+
+    async def disable(self, cycles: int = 100_000) -> None:
+        """Disable the ring, and wait until an entry that is being read or written has arrived."""
+        await self.write("CONTROL", 0)
+        if not await self._control.sets(f"{self._channel.prefix}_{self.prefix}_CONTROL", 1, cycles, to=False):
+            raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
+
+
+@asynccontextmanager
+async def enabled(*rings: Ring | WriteBackRing) -> AsyncIterator[None]:
+    """While entered, rings are enabled."""
+    for ring in rings:
+        await ring.enable()
+    yield
+    for ring in rings:
+        await ring.disable()
+
+
+class Ring(_LinkRing):
+    """A ring of descriptors."""
+
+    prefix = "RING"
+    tail = 0
 
     async def enable(self) -> None:
         """Tell the engine where the ring is, and let it read."""
-        await self._channel.write("RING_BASE_LO", self.address & 0xFFFF_FFFF)
-        await self._channel.write("RING_BASE_HI", self.address >> 32)
-        await self._channel.write("RING_SIZE", self.entries)
-        await self._channel.write("RING_CONTROL", 1)
-
-    async def disable(self, cycles: int = 100_000) -> None:
-        """Disable the ring, and wait until an entry that is being read has arrived."""
-        await self._channel.write("RING_CONTROL", 0)
-        if not await self._control.sets(f"{self._channel.prefix}_RING_CONTROL", 1, cycles, to=False):
-            raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
+        await self.place()
+        await self.write("CONTROL", 1)
 
     async def feed(self, descriptors: Sequence[Descriptor]) -> None:
         """Write descriptors from the tail on as entries get free, several at a time, and move the tail."""
@@ -267,42 +296,19 @@ class Ring:
                 await self._control.wait(_LONGEST // 2)
 
 
-class WriteBackRing:
-    """A write-back ring in link memory, as a driver keeps it.
+class WriteBackRing(_LinkRing):
+    """A ring of completions."""
 
-    Parameters
-    ----------
-    channel
-        Whose completions it gets.
-    memory
-        The link memory.
-    arena
-        Its places; the ring takes one.
-    entries
-        Its size, a power of two; one entry always stays free.
-    """
+    prefix = "WRITE_BACK"
 
-    def __init__(self, control: Control, channel: Channel, memory: Any, arena: Arena, entries: int) -> None:
-        self.entries = entries
-        self.address = arena.take(entries * RECORD_BYTES, align=RECORD_BYTES)
-        self._control = control
-        self._channel = channel
-        self._memory = memory
-        self._arena = arena
+    def __init__(self, bench: Any, channel: Channel, entries: int) -> None:
+        super().__init__(bench, channel, entries)
         self._reader = RecordReader(self.address, entries)
 
     @property
     def head(self) -> int:
         """The record that is read next."""
         return self._reader.index
-
-    async def read(self, name: str) -> int:
-        """Read a register of the ring."""
-        return await self._channel.read(f"WRITE_BACK_{name}")
-
-    async def write(self, name: str, value: int) -> None:
-        """Write a register of the ring."""
-        await self._channel.write(f"WRITE_BACK_{name}", value)
 
     async def enable(self, count: int = 1, time: int = 0) -> None:
         """Clear the ring, tell the engine where it is, and let it write; from now on completions come from it.
@@ -316,17 +322,14 @@ class WriteBackRing:
         self._arena.view(self.address, zeros.size)[:] = zeros
         await self._memory.load(zeros, self.address)
         self._reader = RecordReader(self.address, self.entries)
-        for name, value in (("BASE_LO", self.address & 0xFFFF_FFFF), ("BASE_HI", self.address >> 32),
-                            ("SIZE", self.entries), ("COALESCE", count), ("TIME", time), ("CONTROL", 1)):
+        await self.place()
+        for name, value in (("COALESCE", count), ("TIME", time), ("CONTROL", 1)):
             await self.write(name, value)
         self._channel.records = self
 
     async def disable(self, cycles: int = 100_000) -> None:
-        """Disable the ring, and wait until a record that is being written has arrived; then completions come from the
-        window."""
-        await self.write("CONTROL", 0)
-        if not await self._control.sets(f"{self._channel.prefix}_WRITE_BACK_CONTROL", 1, cycles, to=False):
-            raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
+        """Disable the ring; then completions come from the window."""
+        await super().disable(cycles)
         self._channel.records = None
 
     async def take(self) -> Completion | None:

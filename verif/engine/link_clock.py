@@ -9,8 +9,8 @@ import numpy as np
 from cocotb.task import Task
 from cocotb.triggers import ClockCycles, Timer
 
-from cdma.verif.common.base import CLOCK_NS
 from cdma.verif.common.cover import cover
+from cdma.verif.common.job import CLOCK_NS
 
 __all__ = ["TURN", "LinkClock"]
 

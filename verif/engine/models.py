@@ -21,7 +21,7 @@ from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlaveRead, AxiSlaveWrite
 
 from cdma.hdl.engine.axi.attributes import attributes_layout
-from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS
 from cdma.verif.common.stalls import pattern
 from cdma.verif.common.stream import Bytes
 from cdma.verif.engine.lite import OKAY, RegisterError

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from math import floor, log2
 
 from cdma.golden.engine import Descriptor, Operation, Status
-from cdma.verif.engine.stimulus import random_tensor
+from cdma.verif.engine.stimulus import random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench
 
 __all__ = ["READ", "USES", "WRITE", "goes_on", "limit_ports", "longest_silence", "ports_are_back", "reset_softly",
-           "right_pair"]
+           "right_pair", "rounds"]
 
 READ, WRITE = ("ar", "r"), ("aw", "w", "b")
 USES = {Operation.OFFLOAD: {"device": READ, "link": WRITE}, Operation.PREFETCH: {"link": READ, "device": WRITE}}
@@ -40,6 +40,17 @@ async def goes_on(bench: EngineTestbench) -> None:
         assert completion.status is Status.OK
     await bench.compare()
     bench.clear()
+
+
+async def rounds(bench: EngineTestbench, count: int, behaviours: int = 1) -> AsyncIterator[int]:
+    """The rounds of a test, by their numbers. Each begins with free places and with random behaviours of the memories:
+    one of both, one of each, or as they were; and ends with an engine that works."""
+    for number in range(count):
+        bench.clear()
+        if behaviours:
+            await bench.behave(*(random_behaviour(bench.rng) for _ in range(behaviours)))
+        yield number
+        await goes_on(bench)
 
 
 async def ports_are_back(bench: EngineTestbench) -> None:

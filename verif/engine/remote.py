@@ -6,11 +6,10 @@ passes only while an access is done, or is waited for.
 
 from __future__ import annotations
 
-import socket
 import tempfile
 import threading
 from contextlib import suppress
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,7 +23,7 @@ from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["RemoteEngine"]
 
-_LOOK_SECONDS, _LOOK_CYCLES = 0.2, 128
+_LOOK_CYCLES = 128
 _GONE = (EOFError, OSError)
 
 
@@ -78,28 +77,15 @@ class RemoteEngine:
                 runner.run(built, "cdma.verif.engine.benches.remote", job=job, folder=folder, seed=self._seed)
             except BaseException as error:
                 self._failure = error
+            with suppress(*_GONE):      # ends the wait for a bench that never came
+                Client(address, "AF_UNIX").close()
 
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(address)
-            listening.listen(1)
-            listening.settimeout(_LOOK_SECONDS)
+        with Listener(address, "AF_UNIX") as listening:
             self._thread = threading.Thread(target=run, daemon=True)
             self._thread.start()
-            self._accept(listening)
+            self._connection = listening.accept()
         self.bases = self._receive()
         return self
-
-    def _accept(self, listening: socket.socket) -> None:
-        """Wait for the bench, as long as it runs."""
-        assert self._thread is not None
-        while self._connection is None:
-            try:
-                taken, _ = listening.accept()
-                taken.settimeout(None)
-                self._connection = Connection(taken.detach())
-            except TimeoutError:
-                if not self._thread.is_alive():
-                    self._ended()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:

@@ -4,82 +4,48 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cdma.golden.codec.coding import Coding, coding_name
 from cdma.golden.codec.narrowing import NARROWED_CODINGS
-from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.common import runner, tools
 from cdma.verif.common.progress import watch
 from cdma.verif.common.stream import Bytes
 from cdma.verif.engine.build import build_engine
-from cdma.verif.engine.jobs import ArrayReport, Handling, Move, NetworkJob, NetworkReport
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.stimulus import RawTensor
 from cdma.verif.engine.toggles import bus_beats, toggles
 from cdma.verif.engine.top import IMAGE_BYTES
 
-__all__ = ["EngineArrayResult", "RowCycles", "plain_bytes_per_cycle", "simulate", "simulate_row"]
+__all__ = ["Handling", "plain_bytes_per_cycle", "simulate", "simulate_row"]
 
 Progress = Callable[[str, int, int], None]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class EngineArrayResult:
-    """How an array went through an engine and back.
+class Handling:
+    """How an array is moved: fields of its descriptors.
 
     Parameters
     ----------
-    name
-        Of the array.
-    raw_bytes, packed_bytes
-        Its size, and that of its block stream.
     coding
-        Name of the coding of its blocks.
-    density
-        Share of its elements that are non-zero.
-    ratio
-        Raw bytes per byte of the block stream.
-    raw_blocks
-        Blocks that were left raw.
-    offload_cycles, prefetch_cycles
-        From taking the descriptor to its completion; 0 where there was none.
-    offload_bytes_per_cycle, prefetch_bytes_per_cycle
-        Effective bandwidth: raw bytes by those cycles.
-    plain_bytes_per_cycle
-        What a DMA engine of the same width moves at best over the same link, uncompressed.
-    gain
-        How many times as fast there and back went as that.
-    raw_toggles, packed_toggles
-        Bits that change between consecutive beats of the link, as a plain DMA engine would move the array and as its
-        block stream passes; the bus of the simulation is checked to toggle so, all arrays together.
-    passed
-        Whether completions, memories and bus rules were right in both directions.
-    difference
-        What was wrong first; None when it passed.
+        Of the blocks of the stream, one of :class:`cdma.golden.codec.coding.Coding`.
+    fallback, leave_raw
+        Whether blocks may stay raw, and whether all do.
+    narrow
+        What float32 values are rounded to, one of :class:`cdma.golden.codec.narrowing.Narrowing`.
     """
 
-    name: str
-    raw_bytes: int
-    packed_bytes: int
-    coding: str
-    density: float
-    ratio: float
-    raw_blocks: int
-    offload_cycles: int
-    prefetch_cycles: int
-    offload_bytes_per_cycle: float
-    prefetch_bytes_per_cycle: float
-    plain_bytes_per_cycle: float
-    gain: float
-    raw_toggles: int
-    packed_toggles: int
-    passed: bool
-    difference: str | None
+    coding: int
+    fallback: bool = True
+    leave_raw: bool = False
+    narrow: int = 0
 
 
 def plain_bytes_per_cycle(config: EngineConfig, link_share: float = 1.0) -> float:
@@ -89,7 +55,7 @@ def plain_bytes_per_cycle(config: EngineConfig, link_share: float = 1.0) -> floa
 
 def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], config: EngineConfig, *,
              how: Behaviour | None = None, link_share: float = 1.0, waves: Path | None = None, build_dir: Path,
-             seed: int = 1, progress: Progress | None = None) -> list[EngineArrayResult]:
+             seed: int = 1, progress: Progress | None = None) -> list[Row]:
     """Offload arrays in order and prefetch them in reverse, in a simulator, one at a time.
 
     All arrays lie in device memory at once; when they are offloaded, that memory is overwritten with noise, and
@@ -117,7 +83,13 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
     Returns
     -------
     list
-        A result for every array, in their order.
+        A row for every array, in their order: its sizes, coding and density; ``ratio``, raw bytes per byte of the block
+        stream; blocks that were left raw; cycles from taking each descriptor to its completion, 0 where there was none,
+        and raw bytes by those cycles; ``plain_bytes_per_cycle``, what a DMA engine of the same width moves at best over
+        the same link, uncompressed; ``gain``, how many times as fast there and back went as that; bits that change
+        between consecutive beats of the link, as a plain DMA engine would move the array and as its block stream passes
+        (the bus of the simulation is checked to toggle so, all arrays together); whether completions, memories and bus
+        rules were right in both directions; and ``difference``, what was wrong first.
 
     Raises
     ------
@@ -130,21 +102,14 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
                                     progress)
     plain = plain_bytes_per_cycle(config, link_share)
     return [_result(name, tensors[name], streams[name], config.link_beat_bytes, plain, row)
-            for name, row in zip(tensors, report.arrays, strict=True)]
-
-
-@dataclass(frozen=True)
-class RowCycles:
-    """Cycles that all offloads take together, and all prefetches, one directly after the other."""
-
-    offload_cycles: int
-    prefetch_cycles: int
+            for name, row in zip(tensors, report["arrays"], strict=True)]
 
 
 def simulate_row(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], config: EngineConfig, *,
                  how: Behaviour | None = None, link_share: float = 1.0, build_dir: Path, seed: int = 1,
-                 progress: Progress | None = None) -> RowCycles:
-    """As :func:`simulate`, but all arrays are queued at once, so that transfers overlap.
+                 progress: Progress | None = None) -> Row:
+    """As :func:`simulate`, but all arrays are queued at once, so that transfers overlap: the cycles in which each
+    direction was busy.
 
     Raises
     ------
@@ -152,15 +117,15 @@ def simulate_row(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handli
         Also if an array comes out wrong.
     """
     _, _, report = _run(arrays, handling, config, how or Behaviour(), link_share, None, build_dir, seed, progress, True)
-    for name, row in zip(arrays, report.arrays, strict=True):
-        if row.difference:
-            raise RuntimeError(f"array {name}, one directly after the other: {row.difference}")
-    return RowCycles(report.offload_cycles, report.prefetch_cycles)
+    for name, row in zip(arrays, report["arrays"], strict=True):
+        if row["difference"]:
+            raise RuntimeError(f"array {name}, one directly after the other: {row['difference']}")
+    return {way: report[way] for way in ("offload_cycles", "prefetch_cycles")}
 
 
 def _run(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], config: EngineConfig, how: Behaviour,
          link_share: float, waves: Path | None, build_dir: Path, seed: int, progress: Progress | None,
-         row: bool = False) -> tuple[dict[str, RawTensor], dict[str, Bytes], NetworkReport]:
+         row: bool = False) -> tuple[dict[str, RawTensor], dict[str, Bytes], Row]:
     """The tensors, their streams, and what the bench reports of them."""
     tensors = _tensors(arrays, handling, config)
     streams = {name: tensor.stream(config.block_bytes, handling[name].fallback, handling[name].leave_raw)
@@ -177,13 +142,13 @@ def _run(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], con
         for number, (name, tensor) in enumerate(tensors.items()):
             file = str(folder / f"{number}.npy")
             np.save(file, tensor.raw)
-            moves.append(Move(file, handling[name]))
-        job = NetworkJob(config, image_bytes, tuple(moves), how, link_share, row)
+            moves.append({"file": file} | asdict(handling[name]))
+        job = {"config": config, "image_bytes": image_bytes, "moves": moves, "behaviour": how, "link_share": link_share,
+               "row": row}
         names = [*tensors, *reversed(tensors)]
         with watch(folder / "progress", progress and (lambda done: progress(names[min(done, len(names) - 1)], done,
                                                                              len(names)))):
-            report = from_json(NetworkReport, runner.run(built, "cdma.verif.engine.benches.network", job=job,
-                                                         folder=folder, seed=seed))
+            report = runner.run(built, "cdma.verif.engine.benches.network", job=job, folder=folder, seed=seed)
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")
@@ -226,14 +191,18 @@ def _room(sizes: Sequence[int], align: int) -> int:
 
 
 def _result(name: str, tensor: RawTensor, stream: Bytes, link_beat_bytes: int, plain: float,
-            row: ArrayReport) -> EngineArrayResult:
+            row: Row) -> Row:
     raw = tensor.raw
     element_bytes = tensor.element_bytes
     nonzero = int(np.count_nonzero(raw.view(f"<u{element_bytes}")))
-    offload, prefetch = row.offload_cycles, row.prefetch_cycles
+    offload, prefetch = row["offload_cycles"], row["prefetch_cycles"]
     gain = 2 * raw.size / (offload + prefetch) / plain if offload and prefetch else 0.0
-    return EngineArrayResult(
-        name, raw.size, stream.size, coding_name(tensor.coding), nonzero * element_bytes / raw.size,
-        raw.size / stream.size, row.raw_blocks, offload, prefetch, raw.size / offload if offload else 0.0,
-        raw.size / prefetch if prefetch else 0.0, plain, gain, toggles(bus_beats([raw], link_beat_bytes)),
-        toggles(bus_beats([stream], link_beat_bytes)), row.difference is None, row.difference)
+    return {
+        "name": name, "raw_bytes": raw.size, "packed_bytes": stream.size, "coding": coding_name(tensor.coding),
+        "density": nonzero * element_bytes / raw.size, "ratio": raw.size / stream.size,
+        "raw_blocks": row["raw_blocks"], "offload_cycles": offload, "prefetch_cycles": prefetch,
+        "offload_bytes_per_cycle": raw.size / offload if offload else 0.0,
+        "prefetch_bytes_per_cycle": raw.size / prefetch if prefetch else 0.0,
+        "plain_bytes_per_cycle": plain, "gain": gain, "raw_toggles": toggles(bus_beats([raw], link_beat_bytes)),
+        "packed_toggles": toggles(bus_beats([stream], link_beat_bytes)), "passed": row["difference"] is None,
+        "difference": row["difference"]}

@@ -19,10 +19,9 @@ from cdma.driver import OWN_TAGS, Code, Driver, DriverError, Pages, Ring, Transf
 from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
 from cdma.verif.engine.lite import RegisterError
 from cdma.verif.engine.stimulus import codings, random_tensor
-from cdma.verif.engine.testbench import EngineTestbench
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
-__all__ = ["OWN_TAGS", "POLLS", "Code", "RingMemory", "Software", "both_work", "check_result", "error_text",
-           "two_transfers"]
+__all__ = ["OWN_TAGS", "POLLS", "Code", "RingMemory", "Software", "error_text", "started", "two_transfers"]
 
 POLLS = 20_000
 """How often the driver reads a register before it gives up."""
@@ -62,6 +61,7 @@ class Software:
     ring: Any
 
     def __init__(self, bench: EngineTestbench, shift: int = 0, stuck: int | None = None) -> None:
+        self.bench = bench
         self.after: dict[int, Callable[[], Awaitable[None]]] = {}
         self.before: dict[int, Callable[[], Awaitable[bool]]] = {}
         self.reads: Counter[int] = Counter()
@@ -130,6 +130,18 @@ class Software:
         return await self.call(f"prefetch{suffix}", place, asked.destination, asked.packed_bytes, asked.raw_bytes,
                                asked.coding, asked.crc)
 
+    async def succeeds(self, asked: Descriptor) -> None:
+        """A blocking transfer, which must succeed."""
+        status = await self.transfer(asked)
+        assert status == Status.OK, error_text(status)
+        self.check(asked)
+
+    def check(self, asked: Descriptor) -> None:
+        """Check that the counts of the last result are those of a descriptor, and expect what it writes in memory."""
+        right, seen = self.bench.scoreboard.expected(asked)[0], self.found
+        assert (seen.operation, seen.bytes_written, seen.crc, seen.nonzero, seen.raw_blocks, seen.pages) == (
+            asked.operation, right.bytes_written, right.crc, right.nonzero, right.raw_blocks, right.pages)
+
     async def submit(self, asked: Descriptor, tag: int) -> int:
         """Queue a descriptor with a tag and without flags, and do not wait."""
         return await self.call("submit", _plain(asked, tag))
@@ -137,6 +149,15 @@ class Software:
     async def wait(self, operation: int) -> tuple[int, int]:
         """Status and tag of the next completion of submitted descriptors."""
         return await self.call("wait", operation), self.found.tag
+
+
+async def started(dut: Any, page_share: float = 0.5) -> tuple[EngineTestbench, Software]:
+    """The testbench of the job, after reset, and the driver, which has found the engine."""
+    bench = await ready(dut)
+    bench.page_share = page_share
+    software = Software(bench)
+    assert await software.init() == 0
+    return bench, software
 
 
 class RingMemory:
@@ -155,8 +176,8 @@ class RingMemory:
 
     ring: Ring
 
-    def __init__(self, bench: EngineTestbench, software: Software, entries: int) -> None:
-        self._bench = bench
+    def __init__(self, software: Software, entries: int) -> None:
+        self._bench = bench = software.bench
         self._software = software
         self.entries = entries
         self.place = bench.link_arena.take(entries * RECORD_BYTES, align=RECORD_BYTES)
@@ -201,21 +222,3 @@ def two_transfers(bench: EngineTestbench, operation: Operation, blocks: int = 0)
     if operation is Operation.OFFLOAD:
         return [bench.offload(each, capacity=2 * each.raw.size) for each in tensors]
     return [bench.prefetch(bench.stream(each), each, check_crc=bench.config.crc) for each in tensors]
-
-
-async def both_work(bench: EngineTestbench, software: Software) -> None:
-    """Run a transfer of each direction, which must succeed, and compare all memory."""
-    for operation in Operation:
-        bench.clear()
-        asked, _ = two_transfers(bench, operation)
-        await bench.load()
-        assert await software.transfer(asked) == Status.OK
-        check_result(bench, software, asked)
-        await bench.compare()
-
-
-def check_result(bench: EngineTestbench, software: Software, asked: Descriptor) -> None:
-    """Check that the counts of the last result are those of a descriptor, and expect what it writes in memory."""
-    right, seen = bench.scoreboard.expected(asked)[0], software.found
-    assert (seen.operation, seen.bytes_written, seen.crc, seen.nonzero, seen.raw_blocks, seen.pages) == (
-        asked.operation, right.bytes_written, right.crc, right.nonzero, right.raw_blocks, right.pages)

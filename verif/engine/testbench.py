@@ -19,23 +19,24 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
+from cdma.golden.codec.crc32c import crc32c
 from cdma.golden.engine import OPEN, Completion, Descriptor, Operation, Windows
 from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.common import cover, job
-from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS
+from cdma.verif.common.stream import Bytes
 from cdma.verif.engine.control import Channel, Control, Ring, WriteBackRing
-from cdma.verif.engine.layout import OutOfSpaceError
+from cdma.verif.engine.layout import Arena, OutOfSpaceError
 from cdma.verif.engine.link_clock import LinkClock
 from cdma.verif.engine.lite import Lite
 from cdma.verif.engine.memory import Behaviour, Knobs, Memory
 from cdma.verif.engine.models import ModelLite, ModelMemory
-from cdma.verif.engine.pages import listed_bytes
+from cdma.verif.engine.pages import Listed, listed_bytes, pages_of, take_pages
 from cdma.verif.engine.sampling import sample_config
 from cdma.verif.engine.scoreboard import Scoreboard
 from cdma.verif.engine.stimulus import RawTensor
 from cdma.verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, link_clock, rules
-from cdma.verif.engine.transfers import Transfers
 
 __all__ = ["EngineTestbench", "generator", "of_job", "ready", "share"]
 
@@ -67,7 +68,12 @@ def of_job(dut: Any) -> EngineTestbench:
                            link_ratio=asked.get("link_ratio", 1.0))
 
 
-class EngineTestbench(Transfers):
+def _fields(listed: Listed | None) -> dict[str, Any]:
+    """A page list in a descriptor."""
+    return {"page_list": True, "pages": listed.pages, "page_size": listed.page_size} if listed else {}
+
+
+class EngineTestbench:
     """An engine between two memories.
 
     Parameters
@@ -95,12 +101,28 @@ class EngineTestbench(Transfers):
         What was wrong.
     link_clock
         The link's clock, if it has its own.
+    device_arena, link_arena
+        The images that the memories were loaded with, and what they must be after what ran.
+    page_share
+        How many of the streams are in pages, where the engine can use these.
+    page_size
+        The logarithm of the bytes of these pages; None for any size.
     """
 
     def __init__(self, dut: Any, rng: np.random.Generator, *, config: EngineConfig, image_bytes: int = IMAGE_BYTES,
                  models: bool = False, link_ratio: float = 1.0) -> None:
-        super().__init__(rng, config, image_bytes)
         self.dut = dut
+        self.rng = rng
+        self.config = config
+        # The image stands anywhere: low, or where the highest address bits are ones.
+        places = 1 << config.address_bits
+        bases = [int(rng.choice([0, places - image_bytes, int(rng.integers(places // image_bytes)) * image_bytes]))
+                 for _ in range(2)]
+        self.device_arena = Arena(bases[0], image_bytes, config.block_bytes, rng)
+        self.link_arena = Arena(bases[1], image_bytes, config.link_beat_bytes, rng)
+        self._tag = int(rng.integers(1 << 32))
+        self.page_share = 0.5
+        self.page_size: int | None = None
         if cover.ENABLED:
             sample_config(config, link_ratio)
         lanes, link_port = [f"m_axi_lane{lane}" for lane in range(self.config.lanes)], "m_axi_link"
@@ -125,6 +147,90 @@ class EngineTestbench(Transfers):
             self.lite = Lite(dut)
             self.control = Control(self.lite, dut.aclk, self.config)
         self.scoreboard = Scoreboard(self.config, self.device_arena, self.link_arena)
+
+    def clear(self) -> None:
+        """Free all places in both memories."""
+        self.device_arena.clear()
+        self.link_arena.clear()
+
+    def offload(self, tensor: RawTensor, *, fallback: bool = True, leave_raw: bool = False,
+                capacity: int | None = None) -> Descriptor:
+        """Put a tensor into device memory, and find a place for its stream.
+
+        Parameters
+        ----------
+        fallback, leave_raw
+            Whether blocks may go raw, and whether all do.
+        capacity
+            Of the destination; what the stream needs, or more, when not given.
+        """
+        stream = self.stream(tensor, fallback, leave_raw)
+        if capacity is None:
+            capacity = stream.size + int(self.rng.choice([0, 4, 1000]))
+        source = self.device_arena.put(tensor.raw, gap=self.config.lanes)
+        listed = self._listed(capacity)
+        return self._descriptor(
+            Operation.OFFLOAD, tensor, source, listed.address if listed else self.link_arena.take(capacity),
+            capacity=capacity, fallback=fallback, leave_raw=leave_raw, **_fields(listed))
+
+    def move(self, operation: Operation, tensor: RawTensor) -> Descriptor:
+        """A transfer of a tensor in a direction."""
+        return (self.offload(tensor) if operation is Operation.OFFLOAD else
+                self.prefetch(self.stream(tensor), tensor))
+
+    def _listed(self, size: int) -> Listed | None:
+        """Pages for a stream of so many bytes, now and then where the engine can use them."""
+        if not self.config.page_lists or self.rng.random() >= self.page_share:
+            return None
+        return take_pages(self.rng, self.link_arena, size, self.config.link_beat_bytes, self.page_size)
+
+    def stream(self, tensor: RawTensor, fallback: bool = True, leave_raw: bool = False) -> Bytes:
+        """The block stream of a tensor."""
+        return tensor.stream(self.config.block_bytes, fallback, leave_raw)
+
+    def prefetch(self, stream: Bytes, tensor: RawTensor, *, check_crc: bool | None = None, source: int | None = None,
+                 destination: int | None = None, written: Descriptor | None = None) -> Descriptor:
+        """Put a stream into link memory, and find a place for its tensor.
+
+        Parameters
+        ----------
+        check_crc
+            Whether the CRC of these bytes is expected; now and then when not given.
+        source
+            Where the stream is already.
+        destination
+            Where the tensor belongs; a free place when not given.
+        written
+            The offload that wrote the stream, if it is where that left it.
+        """
+        if check_crc is None:
+            check_crc = self.config.crc and bool(self.rng.random() < 0.5)
+        if destination is None:
+            destination = self.device_arena.take(tensor.raw.size, gap=self.config.lanes)
+        listed = None
+        if written is not None:
+            source = written.destination
+            listed = Listed(source, written.pages, written.page_size) if written.page_list else None
+        elif source is None:
+            listed = self._listed(stream.size)
+            source = listed.address if listed else self.link_arena.put(stream)
+        descriptor = self._descriptor(
+            Operation.PREFETCH, tensor, source, destination, packed_bytes=stream.size, check_crc=check_crc,
+            capacity=tensor.raw.size + int(self.rng.choice([0, 1, 4096])), crc=crc32c(stream) if check_crc else 0,
+            **_fields(listed))
+        if listed and written is None:
+            at = 0
+            for address, size in pages_of(self.link_arena, source, descriptor, stream.size):
+                self.link_arena.view(address, size)[:] = stream[at:at + size]
+                at += size
+        return descriptor
+
+    def _descriptor(self, operation: Operation, tensor: RawTensor, source: int, destination: int,
+                    **fields: Any) -> Descriptor:
+        self._tag = (self._tag + 1) % (1 << 32)
+        return Descriptor(operation=operation, coding=int(tensor.coding), narrow=tensor.narrow,
+                          raw_bytes=tensor.raw.size, source=source, destination=destination, tag=self._tag,
+                          interrupt=bool(self.rng.random() < 0.5), **fields)
 
     async def reset(self, cycles: int = 4) -> None:
         """Reset the engine and its memories' ports; the images stay."""
@@ -202,12 +308,11 @@ class EngineTestbench(Transfers):
 
     def rings(self, entries: int) -> dict[Operation, Ring]:
         """A ring for each direction, with places in link memory."""
-        return {operation: Ring(self.control, channel, self.link, self.link_arena, entries)
-                for operation, channel in self.control.channels.items()}
+        return {operation: Ring(self, channel, entries) for operation, channel in self.control.channels.items()}
 
     def write_back(self, entries: int) -> dict[Operation, WriteBackRing]:
         """A write-back ring for each direction, with places in link memory."""
-        return {operation: WriteBackRing(self.control, channel, self.link, self.link_arena, entries)
+        return {operation: WriteBackRing(self, channel, entries)
                 for operation, channel in self.control.channels.items()}
 
     async def push(self, descriptors: Sequence[Descriptor]) -> None:
@@ -240,14 +345,27 @@ class EngineTestbench(Transfers):
             await task
         return [found[at] for at in range(len(descriptors))]
 
+    async def load_and_run(self, descriptors: Sequence[Descriptor]) -> list[Completion]:
+        """Load both memories, and run descriptors through the windows."""
+        await self.load()
+        return await self.run(descriptors)
+
     async def _serve(self, channel: Channel, own: list[tuple[int, Descriptor]],
                      feed: Callable[[list[Descriptor]], Coroutine[Any, Any, None]],
                      found: dict[int, Completion]) -> None:
         feeder = cocotb.start_soon(feed([each for _, each in own]))
         for at, descriptor in own:
-            found[at] = await channel.completion(self.patience(descriptor))
-            self.scoreboard.judge(descriptor, found[at], channel=channel.operation)
+            found[at] = await self.completed(descriptor, channel)
         await feeder
+
+    async def completed(self, descriptor: Descriptor, channel: Channel | None = None, *, aborted: bool = False,
+                        longer: int = 0) -> Completion:
+        """Take the next completion of a descriptor's direction, or of a channel, and judge it; ``aborted`` tells
+        whether an abort was asked for, ``longer`` how many more cycles it may take."""
+        channel = channel or self.control.channels[Operation(descriptor.operation)]
+        seen = await channel.completion(self.patience(descriptor) + longer)
+        self.scoreboard.judge(descriptor, seen, channel=channel.operation, aborted=aborted)
+        return seen
 
     @property
     def link_cycle(self) -> float:

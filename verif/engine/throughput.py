@@ -1,23 +1,24 @@
-"""Measures the engine in simulation: how busy the link and the lanes are, and the effective bandwidth."""
+"""Measures the engine in simulation: how busy the link and the lanes are, the effective bandwidth, and what options
+cost: streams in pages, and completions in write-back rings."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from cdma.golden.codec.coding import Coding, coding_name
-from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.common import runner
 from cdma.verif.engine.build import build_engine
-from cdma.verif.engine.jobs import MeasureJob, Passage
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.top import IMAGE_BYTES
 
-__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "QUICK", "RAW_BYTES", "SIZES", "SLOW", "SMALL_BYTES",
-           "EngineThroughput", "SmallTensors", "measure", "passages", "row_of", "scaling", "small", "small_image"]
+__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "PAGED_LOADS", "QUICK", "RAW_BYTES", "SIZES", "SLOW",
+           "SMALL_BYTES", "measure", "paged", "scaling", "small", "written_back"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
@@ -46,92 +47,21 @@ QUICK = Behaviour()
 SLOW = Behaviour(latency=350, stalls=0.1, longest=8)
 """Memories with the latency of the paper, and with random pauses."""
 
+PAGED_LOADS = tuple((*load, 8) for load in LOADS)
+"""Codings, densities and numbers of the tensors of the table of streams in pages. Only the list of the first tensor is
+waited for, so fewer tensors show that wait and not the rate."""
 
-@dataclass(frozen=True)
-class EngineThroughput:
-    """How fast a tensor went through an engine.
+_PAGE_SIZE = 12
+"""Logarithm of the bytes of the pages that streams are measured in: the smallest pages."""
 
-    Parameters
-    ----------
-    name
-        Of the engine's top module.
-    direction
-        ``offload`` or ``prefetch``.
-    latency, stalls
-        Of all memories: cycles, and share of the cycles in which each channel pauses.
-    coding
-        Name of the coding of the tensor's blocks.
-    density
-        Share of non-zero elements asked for.
-    raw_bytes, packed_bytes
-        Size of the tensor, and of its block stream.
-    link_busy
-        Beats that passed the link by the cycles from its first to its last beat.
-    lanes_busy
-        Beats that passed the lanes by the cycles from the first to the last beat on any of them, and by the lanes.
-    bytes_per_cycle
-        Effective bandwidth: raw bytes by the cycles from the first beat on any port to the last.
-    limit
-        Raw bytes per cycle that ports of these widths can carry: the lanes their beats, the link its beats times the
-        ratio, both less the share of cycles in which memories pause.
-    share
-        How busy the side is that sets the limit, by how busy it can be.
-    """
+_RING_ENTRIES = 64
+"""Records of a write-back ring."""
 
-    name: str
-    lanes: int
-    beat_bytes: int
-    link_beat_bytes: int
-    direction: str
-    latency: int
-    stalls: float
-    coding: str
-    density: float
-    raw_bytes: int
-    packed_bytes: int
-    cycles: int
-    link_busy: float
-    lanes_busy: float
-    bytes_per_cycle: float
-    limit: float
-    share: float
-
-
-@dataclass(frozen=True)
-class SmallTensors:
-    """How fast small tensors went through an engine.
-
-    Parameters
-    ----------
-    name, direction, latency, coding, density
-        As in :class:`EngineThroughput`.
-    transfers_in_flight
-        Of the engine.
-    tensor_bytes, tensors
-        Size and number of the tensors.
-    alone_cycles
-        Cycles of the completion of one such tensor that goes alone.
-    bytes_per_cycle, limit, share
-        Of all tensors, one directly after the other, as in :class:`EngineThroughput`.
-    """
-
-    name: str
-    transfers_in_flight: int
-    direction: str
-    latency: int
-    coding: str
-    density: float
-    tensor_bytes: int
-    tensors: int
-    alone_cycles: int
-    bytes_per_cycle: float
-    limit: float
-    share: float
+Row = dict[str, Any]
 
 
 def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: Behaviour = QUICK, *,
-            raw_bytes: int = RAW_BYTES, coding: Coding | None = None, build_dir: Path,
-            seed: int = 1) -> list[EngineThroughput]:
+            raw_bytes: int = RAW_BYTES, coding: Coding | None = None, build_dir: Path, seed: int = 1) -> list[Row]:
     """How fast an engine moves a tensor of every density, in both directions, one transfer at a time.
 
     Parameters
@@ -141,45 +71,76 @@ def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: B
     coding
         Of the tensors' blocks; zero-value coding of the largest elements that were built when not given.
 
+    Returns
+    -------
+    list
+        Rows with the engine's name and widths, the direction, latency and stalls of all memories, the coding, the
+        density asked for, the sizes of tensor and stream, and the cycles from the first beat on any port to the last;
+        ``link_busy``, beats that passed the link by the cycles from its first to its last beat; ``lanes_busy``, the
+        same of all lanes together, by their number; ``bytes_per_cycle``, the effective bandwidth in raw bytes;
+        ``limit``, what ports of these widths can carry: the lanes their beats, the link its beats times the ratio, both
+        less the share of cycles in which memories pause; and ``share``, how busy the side is that sets the limit, by
+        how busy it can be.
+
     Raises
     ------
     RuntimeError
         If a tool is missing, or a byte comes out wrong: a figure of an engine that does not work means nothing.
     """
-    coding = coding or Coding[f"ZVC{8 * max(config.element_bytes)}"]
-    job = MeasureJob(config, tuple(densities), raw_bytes, int(coding), how)
-    return [row_of(config, how, coding, passage) for passage in passages(job, build_dir, seed)]
+    coding = coding or _widest(config)
+    return [_row(config, how, coding, passage)
+            for passage in _passages(config, how, coding, densities, raw_bytes, build_dir=build_dir, seed=seed)]
 
 
-def passages(job: MeasureJob, build_dir: Path, seed: int) -> list[Passage]:
-    """What the bench of a job saw; errors as :func:`measure`."""
-    built = build_engine(job.config, image_bytes=job.image_bytes, build_dir=build_dir)
+def _widest(config: EngineConfig) -> Coding:
+    return Coding[f"ZVC{8 * max(config.element_bytes)}"]
+
+
+def _passages(config: EngineConfig, how: Behaviour, coding: Coding, densities: Sequence[float], raw_bytes: int, *,
+              count: int = 1, image_bytes: int = IMAGE_BYTES, page_size: int | None = None,
+              ring_entries: int | None = None, build_dir: Path, seed: int) -> list[Row]:
+    """What :mod:`cdma.verif.engine.benches.measure` saw of so many tensors of each density, one directly after the
+    other; errors as :func:`measure`.
+
+    ``page_size``: streams are in pages, the logarithm of whose bytes this is. ``ring_entries``: completions are written
+    to rings of this size, and not read from the window.
+    """
+    built = build_engine(config, image_bytes=image_bytes, build_dir=build_dir)
+    job = {"config": config, "densities": densities, "raw_bytes": raw_bytes, "coding": int(coding), "behaviour": how,
+           "count": count, "image_bytes": image_bytes, "page_size": page_size, "ring_entries": ring_entries}
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
-        report = runner.run(built, "cdma.verif.engine.benches.measure", job=job, folder=Path(place), seed=seed)
-        return [from_json(Passage, each) for each in report["passages"]]
+        return runner.run(built, "cdma.verif.engine.benches.measure", job=job, folder=Path(place),
+                          seed=seed)["passages"]
 
 
-def row_of(config: EngineConfig, how: Behaviour, coding: Coding, passage: Passage) -> EngineThroughput:
+def _row(config: EngineConfig, how: Behaviour, coding: Coding, passage: Row) -> Row:
     """The figures of what a bench saw, with memories that answer in this way."""
-    link, lanes = passage.link, passage.lanes
-    first, last = min(lane.first for lane in lanes), max(lane.last for lane in lanes)
-    lanes_busy = sum(lane.beats for lane in lanes) / (last - first + 1) / config.lanes
-    link_busy = link.beats / (link.last - link.first + 1)
-    cycles = max(last, link.last) - min(first, link.first) + 1
+    link_beats, link_first, link_last = passage["link"]
+    firsts, lasts = ([lane[at] for lane in passage["lanes"]] for at in (1, 2))
+    first, last = min(firsts), max(lasts)
+    lanes_busy = sum(beats for beats, *_ in passage["lanes"]) / (last - first + 1) / config.lanes
+    link_busy = link_beats / (link_last - link_first + 1)
+    cycles = max(last, link_last) - min(first, link_first) + 1
     open_ = 1 - how.stalls
     by_lanes = config.lanes * config.beat_bytes * open_
-    by_link = config.link_beat_bytes * passage.raw_bytes / passage.packed_bytes * open_
-    return EngineThroughput(
-        config.name, config.lanes, config.beat_bytes, config.link_beat_bytes, passage.direction, how.latency,
-        how.stalls, coding_name(coding), passage.density, passage.raw_bytes, passage.packed_bytes, cycles, link_busy,
-        lanes_busy, passage.raw_bytes / cycles, min(by_lanes, by_link),
-        (link_busy if by_link <= by_lanes else lanes_busy) / open_)
+    by_link = config.link_beat_bytes * passage["raw_bytes"] / passage["packed_bytes"] * open_
+    return {
+        "name": config.name, "lanes": config.lanes, "beat_bytes": config.beat_bytes,
+        "link_beat_bytes": config.link_beat_bytes, "direction": passage["direction"], "latency": how.latency,
+        "stalls": how.stalls, "coding": coding_name(coding), "density": passage["density"],
+        "raw_bytes": passage["raw_bytes"], "packed_bytes": passage["packed_bytes"], "cycles": cycles,
+        "link_busy": link_busy, "lanes_busy": lanes_busy, "bytes_per_cycle": passage["raw_bytes"] / cycles,
+        "limit": min(by_lanes, by_link), "share": (link_busy if by_link <= by_lanes else lanes_busy) / open_}
+
+
+def _transfer(row: Row) -> Row:
+    """What a row says of the transfer."""
+    return {name: row[name] for name in ("name", "direction", "latency", "coding", "density")}
 
 
 def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, loads: Sequence[tuple[Coding, float]] = LOADS,
-            how: Behaviour = QUICK, *, raw_bytes: int = RAW_BYTES, build_dir: Path,
-            seed: int = 1) -> list[EngineThroughput]:
-    """How throughput grows with the lanes, all else as configured; errors as :func:`measure`.
+            how: Behaviour = QUICK, *, raw_bytes: int = RAW_BYTES, build_dir: Path, seed: int = 1) -> list[Row]:
+    """How throughput grows with the lanes, all else as configured; rows and errors as :func:`measure`.
 
     Parameters
     ----------
@@ -193,15 +154,19 @@ def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, loads: Sequence[
                                build_dir=build_dir, seed=seed)]
 
 
-def small_image(config: EngineConfig, size: int, raw_bytes: int) -> int:
-    """Bytes of memories in which tensors of a size, so many bytes together, have places for both directions."""
-    # Every tensor lies in a memory twice, with gaps between them.
-    need = 2 * (raw_bytes // size) * (size + (config.lanes + 1) * config.block_bytes) + 2 * raw_bytes
+def _image(need: int) -> int:
+    """Bytes of memories that hold so many."""
     return max(IMAGE_BYTES, 1 << (need - 1).bit_length())
 
 
+def _small_image(config: EngineConfig, size: int, raw_bytes: int) -> int:
+    """Bytes of memories in which tensors of a size, so many bytes together, have places for both directions."""
+    # Every tensor lies in a memory twice, with gaps between them.
+    return _image(2 * (raw_bytes // size) * (size + (config.lanes + 1) * config.block_bytes) + 2 * raw_bytes)
+
+
 def small(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequence[int] = LATENCIES, *,
-          density: float = 0.4, raw_bytes: int = SMALL_BYTES, build_dir: Path, seed: int = 1) -> list[SmallTensors]:
+          density: float = 0.4, raw_bytes: int = SMALL_BYTES, build_dir: Path, seed: int = 1) -> list[Row]:
     """How fast an engine moves small tensors, one directly after the other, and one alone; errors as :func:`measure`.
 
     Parameters
@@ -212,18 +177,94 @@ def small(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequenc
         Of all memories, in cycles.
     raw_bytes
         Bytes of all tensors of a size together.
+
+    Returns
+    -------
+    list
+        Rows with size and number of the tensors, cycles of the completion of one that goes alone, and the figures of
+        all of them as in :func:`measure`.
     """
-    coding = Coding[f"ZVC{8 * max(config.element_bytes)}"]
-    image_bytes = small_image(config, min(sizes), raw_bytes)
+    coding, image_bytes = _widest(config), _small_image(config, min(sizes), raw_bytes)
     rows = []
-    for latency in latencies:
+    for latency, size in product(latencies, sizes):
+        how, count = Behaviour(latency=latency), raw_bytes // size
+        seen = partial(_passages, config, how, coding, (density,), size, image_bytes=image_bytes, build_dir=build_dir,
+                       seed=seed)
+        for one, passage in zip(seen(), seen(count=count), strict=True):
+            row = _row(config, how, coding, passage)
+            rows.append({"name": config.name, "transfers_in_flight": config.transfers_in_flight} | _transfer(row) | {
+                "tensor_bytes": size, "tensors": count, "alone_cycles": one["cycles"],
+                **{name: row[name] for name in ("bytes_per_cycle", "limit", "share")}})
+    return rows
+
+
+def paged(config: EngineConfig, loads: Sequence[tuple[Coding, float, int]] = PAGED_LOADS,
+          latencies: Sequence[int] = LATENCIES, *, raw_bytes: int = RAW_BYTES, build_dir: Path,
+          seed: int = 1) -> list[Row]:
+    """How fast an engine with page lists moves tensors whose streams are in pages of 4 KiB, beside streams at one
+    address; errors as :func:`measure`.
+
+    Parameters
+    ----------
+    loads
+        Codings, densities and numbers of the tensors, which go one directly after the other; those with codings that
+        are not built are left out.
+    latencies
+        Of all memories, in cycles.
+    raw_bytes
+        Bytes of a tensor.
+
+    Returns
+    -------
+    list
+        Rows with the bytes of a page, number and bytes of the tensors, and the effective bandwidth in pages and with
+        each stream at one address.
+    """
+    most = max(count for _, _, count in loads)
+    # Every tensor lies in a memory twice, with gaps between them; pages are whole, and there are some more of them.
+    image_bytes = _image(2 * most * (raw_bytes + raw_bytes // 64 + (config.lanes + 1) * config.block_bytes
+                                     + (8 << _PAGE_SIZE)))
+    rows = []
+    for latency, (coding, density, count) in product(latencies, loads):
+        if coding not in config.numbers:
+            continue
         how = Behaviour(latency=latency)
-        for size in sizes:
-            count = raw_bytes // size
-            alone, many = (passages(MeasureJob(config, (density,), size, int(coding), how, number, image_bytes),
-                                      build_dir, seed) for number in (1, count))
-            for one, passage in zip(alone, many, strict=True):
-                row = row_of(config, how, coding, passage)
-                rows.append(SmallTensors(config.name, config.transfers_in_flight, row.direction, latency, row.coding,
-                                         density, size, count, one.cycles, row.bytes_per_cycle, row.limit, row.share))
+        contiguous, pages = (_passages(config, how, coding, (density,), raw_bytes, count=count, image_bytes=image_bytes,
+                                       page_size=page_size, build_dir=build_dir, seed=seed)
+                             for page_size in (None, _PAGE_SIZE))
+        for plain, passage in zip(contiguous, pages, strict=True):
+            row = _row(config, how, coding, passage)
+            rows.append(_transfer(row) | {
+                "page_bytes": 1 << _PAGE_SIZE, "tensors": count, "raw_bytes": row["raw_bytes"],
+                "packed_bytes": row["packed_bytes"], "bytes_per_cycle": row["bytes_per_cycle"],
+                "contiguous_bytes_per_cycle": _row(config, how, coding, plain)["bytes_per_cycle"]})
+    return rows
+
+
+def written_back(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequence[int] = LATENCIES, *,
+                 density: float = 0.4, raw_bytes: int = SMALL_BYTES, build_dir: Path, seed: int = 1) -> list[Row]:
+    """How fast an engine with write-back moves small tensors, with records in a ring and without, and how long after
+    the data a record is there; errors as :func:`measure`, parameters as :func:`small`.
+
+    Returns
+    -------
+    list
+        Rows with size and number of the tensors, ``record_cycles`` from the last beat of data of a tensor that goes
+        alone to the last beat of its record, and the effective bandwidth with records in a ring and with completions in
+        the window of registers.
+    """
+    coding, image_bytes = _widest(config), _small_image(config, min(sizes), raw_bytes)
+    rows = []
+    for latency, size in product(latencies, sizes):
+        how, count = Behaviour(latency=latency), raw_bytes // size
+        seen = partial(_passages, config, how, coding, (density,), size, image_bytes=image_bytes, build_dir=build_dir,
+                       seed=seed)
+        for alone, recorded, window, ring in zip(
+                seen(), seen(ring_entries=_RING_ENTRIES), seen(count=count),
+                seen(count=count, ring_entries=_RING_ENTRIES), strict=True):
+            row = _row(config, how, coding, ring)
+            rows.append(_transfer(row) | {
+                "tensor_bytes": size, "tensors": count, "record_cycles": recorded["span"] - alone["span"],
+                "bytes_per_cycle": row["bytes_per_cycle"],
+                "window_bytes_per_cycle": _row(config, how, coding, window)["bytes_per_cycle"]})
     return rows

@@ -10,12 +10,12 @@ from amaranth.utils import ceil_log2
 
 from cdma.verif.formal.harness import Harness
 from cdma.verif.rules.catalogue import source
+from cdma.verif.rules.instances import pins_of
 
 __all__ = ["Rules", "lite_rules", "read_rules", "stream_rules", "write_rules"]
 
 ASSUMED, ASSERTED, OFF = 0, 1, 2
 
-_PORT = re.compile(r"^    (input) wire (?:\[.*\] )?(\w+),?$", re.MULTILINE)
 
 
 class Rules:
@@ -44,10 +44,6 @@ class Rules:
     def __init__(self, h: Harness, file: str, name: str, parameters: dict[str, int], signals: dict[str, Any],
                  shown: dict[str, int]) -> None:
         text = source(file)
-        ports = [port for _, port in _PORT.findall(text)]
-        missing = set(signals) - set(ports)
-        if missing:
-            raise ValueError(f"{file} has no port {', '.join(sorted(missing))}")
         self._shown = {each: Signal(bits, name=f"{name}_{each}") for each, bits in shown.items()}
         module = f"{name}_module"
         outputs = "".join(f",\n    output wire [{bits - 1}:0] shows_{each}" for each, bits in shown.items())
@@ -59,7 +55,7 @@ class Rules:
         given: dict[str, Any] = {"aclk": h.clock, "aresetn": ~ResetSignal(), **signals}
         h.m.submodules[name] = Instance(
             module, *(("p", parameter, value) for parameter, value in parameters.items()),
-            *(("i", port, Value.cast(given.get(port, Const(0, 1)))) for port in ports),
+            *(("i", port, Value.cast(given.get(port, Const(0, 1)))) for port in pins_of(file, signals)),
             *(("o", f"shows_{each}", signal) for each, signal in self._shown.items()))
 
     def __getattr__(self, name: str) -> Signal:

@@ -16,7 +16,6 @@ from cdma.verif.formal.proofs import (
     crossing,
     exponents,
     masters,
-    packed,
     page_lists,
     progress,
     resets,
@@ -30,7 +29,7 @@ __all__ = ["PROOFS", "proofs_of"]
 _ENGINE = (buffers, masters, bus, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (streams, codecs, packed, exponents, rows, resets, progress, page_lists, coalescing)
+_OTHERS = (streams, codecs, exponents, rows, resets, progress, page_lists, coalescing)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from cdma.golden.results import derived
-from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS
 
 __all__ = ["Figure", "Outcome", "State", "TestOutcome", "tests_of"]
 

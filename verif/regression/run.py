@@ -151,5 +151,6 @@ def _throughput(config: EngineConfig, task: Task) -> tuple[Figure, ...]:
     rows = [row for coding, density in loads
             for row in measure(config, [density], QUICK, raw_bytes=_RAW_BYTES, coding=coding, build_dir=task.build_dir,
                                seed=task.seed)]
-    return tuple(Figure(f"{row.direction}, {row.coding} at density {row.density:g}",
-                        f"{row.bytes_per_cycle:.1f} raw bytes per cycle, {row.share:.1%} of the limit") for row in rows)
+    return tuple(Figure("{direction}, {coding} at density {density:g}".format(**row),
+                        "{bytes_per_cycle:.1f} raw bytes per cycle, {share:.1%} of the limit".format(**row))
+                 for row in rows)

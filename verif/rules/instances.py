@@ -7,9 +7,23 @@ from collections.abc import Iterable, Mapping
 
 from cdma.verif.rules.catalogue import source
 
-__all__ = ["instance", "with_rules"]
+__all__ = ["instance", "pins_of", "with_rules"]
 
 _PIN = re.compile(r"^    input wire (?:\[.*\] )?(\w+),?$", re.MULTILINE)
+
+
+def pins_of(file: str, used: Iterable[str]) -> list[str]:
+    """The pins of the rules of a file.
+
+    Raises
+    ------
+    ValueError
+        If there are no such rules, or they lack one that is used.
+    """
+    known = _PIN.findall(source(file))
+    if unknown := sorted(set(used) - set(known)):
+        raise ValueError(f"the rules in {file} have no pin {unknown[0]!r}: choose from {', '.join(known)}")
+    return known
 
 
 def instance(file: str, name: str, parameters: Mapping[str, int], pins: Mapping[str, str]) -> str:
@@ -31,11 +45,8 @@ def instance(file: str, name: str, parameters: Mapping[str, int], pins: Mapping[
     ValueError
         If there are no such rules, or they have no such pin.
     """
-    known = _PIN.findall(source(file))
-    if unknown := sorted(set(pins) - set(known)):
-        raise ValueError(f"the rules in {file} have no pin {unknown[0]!r}: choose from {', '.join(known)}")
     values = ", ".join(f".{key}({value})" for key, value in parameters.items())
-    joined = ",\n        ".join(f".{pin}({pins.get(pin, '0')})" for pin in known)
+    joined = ",\n        ".join(f".{pin}({pins.get(pin, '0')})" for pin in pins_of(file, pins))
     return f"    {file.removesuffix('.v')}_rules #({values}) {name} (\n        {joined}\n    );"
 
 

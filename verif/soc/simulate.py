@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding, coding_name
 from cdma.golden.codec.crc32c import crc32c
-from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.litex.firmware import compiler, firmware
 from cdma.hdl.litex.layout import Layout
@@ -19,9 +18,9 @@ from cdma.hdl.litex.soc import TOP, plain_errors, simulation_soc
 from cdma.verif.common import runner, tools
 from cdma.verif.engine.bound_rules import with_port_rules
 from cdma.verif.engine.build import engine_text
-from cdma.verif.soc.top import NAME, Console, top
+from cdma.verif.soc.top import NAME, top
 
-__all__ = ["MEMORIES", "WRITE_BACK", "SocRun", "Transfer", "simulate_soc", "ways"]
+__all__ = ["MEMORIES", "WRITE_BACK", "simulate_soc", "ways"]
 
 WRITE_BACK = "write-back"
 """The way in which completions come into a ring of records, where the engine was built for it."""
@@ -36,6 +35,7 @@ _CYCLES_PER_BYTE = 500
 _WAYS = {"poll": 0, "interrupt": 2, "ring": 0, WRITE_BACK: 0}
 _TRANSFER = re.compile(r"([\w-]+) (offload|prefetch) raw (\d+) packed (\d+) crc (\d+) cycles (\d+) link (\d+) "
                        r"memory (\d+) buffer (\d+)")
+_NUMBERS = ("raw_bytes", "packed_bytes", "crc", "cycles", "link_cycles", "memory_stalls", "buffer_stalls")
 _COMPARED = re.compile(r"([\w-]+) compared (\d+) differ (\d+) interrupts (\d+) reads (\d+)")
 
 
@@ -44,80 +44,9 @@ def ways(config: EngineConfig) -> dict[str, int]:
     return {way: interrupts for way, interrupts in _WAYS.items() if config.write_back or way != WRITE_BACK}
 
 
-@dataclass(frozen=True)
-class Transfer:
-    """A direction of one way, as the engine's counters say.
-
-    Parameters
-    ----------
-    way, direction : str
-        How the tensor was moved, and whether it was an offload or a prefetch.
-    raw_bytes, packed_bytes : int
-        Of the tensor, and of its stream or streams.
-    crc : int
-        CRC-32C of the stream; for rings the sum of those of all streams.
-    cycles : int
-        In which a descriptor was being processed.
-    link_cycles : int
-        In which a beat of a stream was on the link.
-    memory_stalls, buffer_stalls : int
-        In which a lane waited for memory, or its buffer.
-    """
-
-    way: str
-    direction: str
-    raw_bytes: int
-    packed_bytes: int
-    crc: int
-    cycles: int
-    link_cycles: int
-    memory_stalls: int
-    buffer_stalls: int
-
-
-@dataclass(frozen=True)
-class SocRun:
-    """A run of the firmware.
-
-    Parameters
-    ----------
-    engine : str
-        Name of the engine.
-    lanes : int
-        Its lanes.
-    memory : str
-        What the main RAM is: ``ram`` on the bus, or ``dram`` with a port for each master.
-    coding : str
-        Name of the coding of its blocks.
-    tensor_bytes : int
-        Length of the tensor.
-    firmware_bytes : int
-        Of the code, with its constants, without the tensor.
-    cycles : int
-        Cycles of the whole simulation.
-    transfers : tuple of Transfer
-        What was moved, in order.
-    text : str
-        All that the firmware has printed.
-    difference : str or None
-        What was wrong first; None when all was right.
-    """
-
-    engine: str
-    lanes: int
-    memory: str
-    coding: str
-    tensor_bytes: int
-    firmware_bytes: int
-    cycles: int
-    transfers: tuple[Transfer, ...]
-    text: str
-    difference: str | None
-
-
 def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory: str = "ram", build_dir: Path,
                  waves: Path | None = None, seed: int = 1,
-                 progress: Callable[[str, int, int], None] | None = None) -> SocRun:
+                 progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
     """Compile the SoC and its firmware, and let the firmware move a tensor in every way.
 
     Parameters
@@ -138,6 +67,15 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory:
         Of the registers' values before reset.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    dict
+        The engine, its lanes, the memory and the coding; bytes of the tensor and of the firmware without it; cycles of
+        the whole simulation; ``transfers``, a row for each direction of each way: bytes of the tensor and of its
+        streams, their CRC-32C (for rings the sum of all), cycles in which a descriptor was being processed, in which a
+        beat of a stream was on the link, in which a lane waited for memory, and for its buffer; ``text``, all that the
+        firmware has printed; and ``difference``, what was wrong first, None when all was right.
 
     Raises
     ------
@@ -170,16 +108,16 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory:
         soc.write_rom(rom, folder)
         say("running the firmware", 0, 0)
         job = {"cycles": _CYCLES + _CYCLES_PER_BYTE * len(tensor)}
-        console = from_json(Console, runner.run(built, "cdma.verif.soc.benches.console", job=job, folder=folder,
-                                               seed=seed))
+        console = runner.run(built, "cdma.verif.soc.benches.console", job=job, folder=folder, seed=seed)
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")
             (folder / f"dump.{form}").replace(waves / f"soc.{form}")
-    transfers = tuple(_transfers(console.text))
+    transfers = list(_transfers(console["text"]))
     difference = _difference(console, transfers, ways(config), _streams(layout, tensor, coding))
-    return SocRun(config.name, config.lanes, memory, coding_name(coding), len(tensor), len(rom) - len(tensor),
-                  console.cycles, transfers, console.text, difference)
+    return {"engine": config.name, "lanes": config.lanes, "memory": memory, "coding": coding_name(coding),
+            "tensor_bytes": len(tensor), "firmware_bytes": len(rom) - len(tensor), "cycles": console["cycles"],
+            "transfers": transfers, "text": console["text"], "difference": difference}
 
 
 def _plain(verilog: str) -> str:
@@ -187,10 +125,10 @@ def _plain(verilog: str) -> str:
     return "\n".join(line for line in verilog.splitlines() if not line.startswith("//"))
 
 
-def _transfers(text: str) -> Iterator[Transfer]:
+def _transfers(text: str) -> Iterator[dict[str, Any]]:
     for found in _TRANSFER.finditer(text):
         way, direction, *numbers = found.groups()
-        yield Transfer(way, direction, *map(int, numbers))
+        yield {"way": way, "direction": direction} | dict(zip(_NUMBERS, map(int, numbers), strict=True))
 
 
 def _streams(layout: Layout, tensor: bytes, coding: Coding) -> dict[str, tuple[int, int]]:
@@ -206,26 +144,27 @@ def _streams(layout: Layout, tensor: bytes, coding: Coding) -> dict[str, tuple[i
     return {"poll": whole, "interrupt": whole, "ring": in_parts, WRITE_BACK: in_parts}
 
 
-def _difference(console: Console, transfers: tuple[Transfer, ...], asked: dict[str, int],
+def _difference(console: dict[str, Any], transfers: list[dict[str, Any]], asked: dict[str, int],
                 right: dict[str, tuple[int, int]]) -> str | None:
     """What differs first from what the golden model gives."""
-    for line in console.text.splitlines():
+    for line in console["text"].splitlines():
         if line.startswith("error: "):
             return f"the firmware says: {line.removeprefix('error: ')}"
-    if not console.ended:
-        return f"the firmware has not ended after {console.cycles} cycles"
+    if not console["ended"]:
+        return f"the firmware has not ended after {console['cycles']} cycles"
     for moved in transfers:
-        if (moved.packed_bytes, moved.crc) != right[moved.way]:
-            return (f"{moved.way}, {moved.direction}: {moved.packed_bytes} bytes with the CRC {moved.crc:#010x}, not "
-                    f"{right[moved.way][0]} with {right[moved.way][1]:#010x}")
-    if [(moved.way, moved.direction) for moved in transfers] != [
+        size, crc = right[moved["way"]]
+        if (moved["packed_bytes"], moved["crc"]) != (size, crc):
+            return ("{way}, {direction}: {packed_bytes} bytes with the CRC {crc:#010x}, not ".format(**moved)
+                    + f"{size} with {crc:#010x}")
+    if [(moved["way"], moved["direction"]) for moved in transfers] != [
             (way, direction) for way in asked for direction in ("offload", "prefetch")]:
         return "the firmware has not moved the tensor in every way"
-    seen = {way: (int(differ), int(count)) for way, _, differ, count, _ in _COMPARED.findall(console.text)}
-    reads = {way: int(count) for way, *_, count in _COMPARED.findall(console.text)}
+    seen = {way: (int(differ), int(count)) for way, _, differ, count, _ in _COMPARED.findall(console["text"])}
+    reads = {way: int(count) for way, *_, count in _COMPARED.findall(console["text"])}
     for way, interrupts in asked.items():
         if seen.get(way) != (0, interrupts):
             return f"{way}: words that differ and interrupts are {seen.get(way)}, not {(0, interrupts)}"
         if way == WRITE_BACK and reads[way]:
             return f"{way}: while it waited for records, the driver read registers {reads[way]} times"
-    return None if console.text.endswith("PASS\n") else "the firmware does not say that it passed"
+    return None if console["text"].endswith("PASS\n") else "the firmware does not say that it passed"

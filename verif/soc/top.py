@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-__all__ = ["END", "NAME", "Console", "top"]
+__all__ = ["END", "NAME", "top"]
 
 NAME = "cdma_soc_bench"
 """Name of the top module."""
@@ -29,15 +27,6 @@ module {name}(input clk, output reg [31:0] count, output reg [7:0] letter);
         end
 endmodule
 """
-
-
-@dataclass(frozen=True)
-class Console:
-    """What the SoC has printed, in how many cycles, and whether it ended by itself."""
-
-    text: str
-    cycles: int
-    ended: bool
 
 
 def top(soc: str) -> str:

@@ -33,8 +33,8 @@ def scale(values: Sequence[float | None], factor: float = _OUTLIER) -> float:
     return max(value for value in known if value <= factor * quartile)
 
 
-def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mapping[str, float | None] | None = None,
-         digits: int = 2, top: float | None = None) -> str:
+def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mapping[str, float | None], digits: int,
+         top: float) -> str:
     """Horizontal bars: under the name of each group a bar for each series.
 
     Parameters
@@ -48,37 +48,28 @@ def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mappin
     digits
         Digits after the point of the values at the right.
     top
-        Value of the full width; by :func:`scale` when None.
-
-    Returns
-    -------
-    str
-        Markup; empty when there are no groups.
+        Value of the full width.
     """
-    if not groups:
-        return ""
-    marks = marks or {}
-    full = top or scale([*(value for row in groups.values() for value in row), *marks.values()])
-    shown = [tick for tick in ticks(full, 4) if tick <= full * 1.0001]
+    shown = [tick for tick in ticks(top, 4) if tick <= top * 1.0001]
     out = []
     for name, row in groups.items():
         mark = marks.get(name)
-        line = "" if mark is None or mark > full else f'<u style="left:{_percent(mark / full)}"></u>'
+        line = "" if mark is None or mark > top else f'<u style="left:{_percent(mark / top)}"></u>'
         out.append(f'<div class="set"><span class="name">{escape(name)}</span>')
         for number, value in enumerate(row):
             if value is not None:
-                cut = ' class="cut"' if value > full else ""
+                cut = ' class="cut"' if value > top else ""
                 out.append(f'<div class="bar"><span class="track"><i{cut} style="width:'
-                           f'{_percent(min(max(value, 0) / full, 1))};background:{_colour(number)}"></i>{line}</span>'
+                           f'{_percent(min(max(value, 0) / top, 1))};background:{_colour(number)}"></i>{line}</span>'
                            f"<b>{value:.{digits}f}</b></div>")
         out.append("</div>")
-    labels = _across([(tick / full, f"{tick:g}") for tick in shown])
-    step = shown[1] / full if len(shown) > 1 else 1.0
+    labels = _across([(tick / top, f"{tick:g}") for tick in shown])
+    step = shown[1] / top if len(shown) > 1 else 1.0
     return (f'<div class="bars" role="group" aria-label="{escape(title, quote=True)}" style="--step:{_percent(step)}">'
             f"{''.join(out)}{labels}</div>")
 
 
-def stems(title: str, values: Mapping[str, float | None], lowest: float, highest: float) -> str:
+def stems(title: str, values: Mapping[str, float], lowest: float, highest: float) -> str:
     """A row for each value: a stem from 1 to a dot, on a logarithmic axis with a grid line at each power of ten.
 
     Parameters
@@ -86,29 +77,20 @@ def stems(title: str, values: Mapping[str, float | None], lowest: float, highest
     title
         Description of the plot for screen readers.
     values
-        The values, above 0, by name; None leaves the row empty.
+        The values, above 0, by name.
     lowest, highest
         The least range of the axis, which ends at powers of ten.
-
-    Returns
-    -------
-    str
-        Markup; empty when there are no values.
     """
-    if not values:
-        return ""
     first, last = floor(log10(min(lowest, 1.0))), max(1, ceil(log10(highest)))
     span = last - first
     one = -first / span
     out = []
     for name, value in values.items():
+        at = min(max((log10(value) - first) / span, 0.0), 1.0)
         out.append(f'<div class="set"><span class="name">{escape(name)}</span><div class="bar stem">'
-                   f'<span class="track"><u style="left:{_percent(one)}"></u>')
-        if value is not None:
-            at = min(max((log10(value) - first) / span, 0.0), 1.0)
-            out.append(f'<i style="left:{_percent(min(at, one))};width:{_percent(abs(at - one))}"></i>'
-                       f'<em style="left:{_percent(at)}"></em>')
-        out.append(f"</span><b>{'' if value is None else f'{value:.1f}'}</b></div></div>")
+                   f'<span class="track"><u style="left:{_percent(one)}"></u>'
+                   f'<i style="left:{_percent(min(at, one))};width:{_percent(abs(at - one))}"></i>'
+                   f'<em style="left:{_percent(at)}"></em></span><b>{value:.1f}</b></div></div>')
     labels = _across([((power - first) / span, f"{10.0 ** power:g}") for power in range(first, last + 1)])
     return (f'<div class="bars" role="group" aria-label="{escape(title, quote=True)}" style="--step:'
             f'{_percent(1 / span)}">{"".join(out)}{labels}</div>')

@@ -1,8 +1,9 @@
-"""The README of an engine: its files, configuration, instantiation and programming sequence."""
+"""The README of an engine: its first transfer, programming sequence, instantiation, files and configuration."""
 
 from __future__ import annotations
 
 from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.table import pages, with_options
 from cdma.hdl.generate.handover.constraints import crossings
 from cdma.hdl.generate.verilog import Verilog
 
@@ -20,6 +21,7 @@ _FILES = """\
 | `{name}.rdl` | register map as SystemRDL |
 | `{name}.core` | FuseSoC core with a lint target; Vivado gets the XDC, other tools the SDC |
 | `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |
+| `{name}_bench/` | with `--bench`: first transfers in C++ and in cocotb, which run by themselves |
 | `{name}_ip/` | IP for Vivado: add the folder that it is in to `ip_repo_paths` |
 | `{name}.xdc` | timing constraints to start from, for Vivado |{crossings}
 | `package_{name}.tcl` | has Vivado package the IP anew, from the Verilog |"""
@@ -32,8 +34,33 @@ _SPLIT = """\
 initial values, tried in Verilator, Icarus Verilog and slang |"""
 _SRAM = "\n| `{name}_sram.v` | its memories: replace the module's body by your macros |"
 
+_FIRST = """\
+A transfer takes four steps. The registers of a channel begin at 0x{offload:x} for offload (device memory to the link,
+compressed) and at 0x{prefetch:x} for prefetch (back); offsets are in `{name}_regs.h`.
+
+1. Write the descriptor, sixteen words, to `DESCRIPTOR_0` up to `DESCRIPTOR_15`: what to do, from where, where to, how
+   long.
+2. Write 1 to `DOORBELL`.
+3. Read `COMPLETIONS` until it is not 0, or wait for `irq`.
+4. Read `COMPLETION_0` up to `COMPLETION_11`: status 0, bytes, CRC. Write 1 to `COMPLETION_POP`.
+
+`cdma_driver.h` does that, as [below](#programming). See it run, with random memories and every byte compared:
+
+```sh
+make -C {name}_bench
+```
+
+That folder comes with `cdma generate --bench`; it needs g++ and Verilator, nothing else.
+
+Addresses in device memory are multiples of {block}, addresses at the link multiples of {link}, lengths multiples of the
+coding's element. Block k of a transfer goes through lane (device address / {block} + k) modulo {lanes}.
+
+When you connect the ports: beats of a write may be taken while their address still waits, so a memory keeps them until
+it has come. The Verilog has no `` `timescale``. Icarus Verilog counts in seconds then: put `+timescale+1ns/1ps` in its
+command file."""
+
 _PROGRAM = """\
-The two channels, offload and prefetch, work alike and at the same time. With the driver:
+The two channels, offload and prefetch, work alike and at the same time.
 
 ```c
 #include "{name}_regs.h"
@@ -64,16 +91,9 @@ if (error)
     puts(cdma_error_text(error));
 ```"""
 
-_RULES = """\
-By hand: write the descriptor to `DESCRIPTOR_0` up to `DESCRIPTOR_15` of the channel, and 1 to `DOORBELL`; wait until
-`COMPLETIONS` is not 0, or for the interrupt; read `COMPLETION_0` up to `COMPLETION_11`; write 1 to `COMPLETION_POP`.
-
-Addresses in device memory are multiples of {block}, addresses at the link multiples of {link}, lengths multiples of the
-coding's element. Block k of a transfer goes through lane (device address / {block} + k) modulo {lanes}."""
-
 
 def readme(design: Verilog) -> str:
-    """Markdown for one engine: files, configuration, instantiation, programming sequence."""
+    """Markdown for one engine: first transfer, programming sequence, instantiation, files, configuration."""
     config = design.config
     if not isinstance(config, EngineConfig):
         raise TypeError(f"a README is written for engines, not for {config.name!r}")
@@ -82,15 +102,18 @@ def readme(design: Verilog) -> str:
                            for key, value in config.as_dict().items() if key not in ("name", "about"))
     sram = _SRAM.format(name=name) if design.sram else ""
     limits = "".join(_CROSSINGS.format(name=each) for each in crossings(design))
+    offsets = {page.name: page.offset for page in pages(with_options(config))}
+    first = _FIRST.format(name=name, block=config.block_bytes, link=config.link_beat_bytes, lanes=config.lanes,
+                          offload=offsets["offload"], prefetch=offsets["prefetch"])
     verilog = (_SPLIT if design.modules else _SINGLE).format(name=name, modules=len(design.modules))
     return "\n\n".join([
         f"# {name}",
         config.about or "A compressing DMA engine.",
+        f"## First transfer\n\n{first}",
+        f"## Programming\n\n{_PROGRAM.format(name=name, coding=f'CDMA_CODING_{config.codings[-1].upper()}')}",
+        f"## Instantiation\n\n```verilog\n{instantiation(design)}\n```",
         f"## Files\n\n{_FILES.format(name=name, verilog=verilog, sram=sram, crossings=limits)}",
         f"## Configuration\n\n| parameter | value | what it sets |\n|---|---|---|\n{parameters}",
-        f"## Instantiation\n\n```verilog\n{instantiation(design)}\n```",
-        f"## Programming\n\n{_PROGRAM.format(name=name, coding=f'CDMA_CODING_{config.codings[-1].upper()}')}",
-        _RULES.format(block=config.block_bytes, link=config.link_beat_bytes, lanes=config.lanes),
     ]) + "\n"
 
 

@@ -1,7 +1,6 @@
 """simulate --engine and area --engine: what they print, and every way to get it wrong."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -67,7 +66,7 @@ def test_a_difference_is_named(cdma, build_dir: Path, dump: dict[str, np.ndarray
     whole: Callable[..., Any] = engine_simulate._result
 
     def damaged(*arguments: Any) -> Any:
-        return whole(*arguments[:-1], replace(arguments[-1], difference="stream byte 3 is 0x01, not 0x00"))
+        return whole(*arguments[:-1], arguments[-1] | {"difference": "stream byte 3 is 0x01, not 0x00"})
 
     monkeypatch.setattr(engine_simulate, "_result", damaged)
     outcome = cdma("simulate", "--engine", "tiny", "dump.npz", "--build-dir", build_dir)

@@ -1,6 +1,5 @@
 """simulate: rows per array, narrowing, failures with their place, and every way to get it wrong."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -132,7 +131,7 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
 
     def one_wrong(*arguments, **options):
         first, *rest = whole(*arguments, **options)
-        return [replace(first, passed=False, difference="compressor: byte 4 (line 0) is 00, expected 01"), *rest]
+        return [first | {"passed": False, "difference": "compressor: byte 4 (line 0) is 00, expected 01"}, *rest]
 
     monkeypatch.setattr(simulation, "simulate", one_wrong)
     outcome = cdma("simulate", "dump.npz", "--lines", "--array", "f32", "--build-dir", build_dir)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cdma.report.timeline_text import offloads_text
+from cdma.commands.timeline import offloads_text
 from cdma.workload.data import shipped
 from tests.cdma.conftest import ROOT
 

@@ -7,12 +7,6 @@ from argparse import ArgumentTypeError
 import pytest
 
 from cdma.console.numbers import byte_size
-from cdma.console.output import arrays_text
-
-
-@pytest.mark.parametrize(("number", "text"), [(0, "0 arrays"), (1, "1 array"), (2, "2 arrays"), (1200, "1,200 arrays")])
-def test_arrays(number: int, text: str) -> None:
-    assert arrays_text(number) == text
 
 
 @pytest.mark.parametrize(("text", "size"), [

@@ -68,6 +68,15 @@ def test_corners(coder: Numpy | Codec, coding: int) -> None:
             check(coder, raw, coding, fallback=fallback)
 
 
+@pytest.mark.parametrize("size", EXPONENTS)
+@pytest.mark.parametrize("step", [1, 7])
+def test_numpy_in_steps_of_few_blocks(size: int, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdma.golden.kernels.exponents_numpy._STEP_BYTES", step * SIZE)
+    raw = b"".join(raw + bytes(-len(raw) % SIZE) for raw in corners(size))
+    for fallback in (True, False):
+        check(Numpy(), raw, EXPONENTS[size], fallback=fallback)
+
+
 @by_coding
 def test_corners_where_bytes_are_swapped(portable_codec: Codec, coding: int) -> None:
     for raw in corners(element(coding)):

@@ -48,11 +48,6 @@ def test_arrays_that_cannot_be_written() -> None:
     assert crc32c(content) == crc32c(bytearray(content)) == crc32c(memoryview(content.tobytes()))
 
 
-@given(content=st.binary(min_size=1, max_size=100), cut=st.integers(0, 100))
-def test_goes_on_from_a_part(content: bytes, cut: int) -> None:
-    assert crc32c(content[cut:], crc32c(content[:cut])) == crc32c(content)
-
-
 def test_long_messages_in_parts() -> None:
     """Over a megabyte, cut at places that are no multiples of anything."""
     content = np.random.default_rng(1).integers(0, 256, 3_000_017, dtype=np.uint8)

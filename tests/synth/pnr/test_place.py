@@ -126,32 +126,21 @@ def test_a_report_without_registers() -> None:
 _TREE = """\
 module top(aclk, d, q);
   input aclk;
-  wire aclk;
   input [7:0] d;
-  wire [7:0] d;
   output [7:0] q;
-  wire [7:0] q;
   \\top.sum  sum (
-    .clk(aclk),
-    .\\begin (d),
-    .\\q$1 (q)
-  );
+    .clk(aclk), .\\begin (d), .\\q$1 (q));
 endmodule
 
 module \\top.sum (clk, \\begin , \\q$1 );
   input clk;
-  wire clk;
   input [7:0] \\begin ;
-  wire [7:0] \\begin ;
   output [7:0] \\q$1 ;
   reg [7:0] \\q$1 ;
   reg [7:0] held;
   wire [7:0] turned;
   \\top.sum.inner  inner (
-    .clk(clk),
-    .i(held),
-    .o(turned)
-  );
+    .clk(clk), .i(held), .o(turned));
   always @(posedge clk) begin
     held <= \\begin ;
     \\q$1 <= \\q$1 + (held & turned);
@@ -160,9 +149,7 @@ endmodule
 
 module \\top.sum.inner (clk, i, o);
   input clk;
-  wire clk;
   input [7:0] i;
-  wire [7:0] i;
   output [7:0] o;
   reg [7:0] o;
   always @(posedge clk) o <= {i[0], i[7:1]} * 8'd77;

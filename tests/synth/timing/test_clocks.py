@@ -82,23 +82,16 @@ def test_mistakes(monkeypatch: pytest.MonkeyPatch, there: bool, recipe: str, mes
 _VERILOG = """\
 module top(aclk, d, q);
   input aclk;
-  wire aclk;
   input [15:0] d;
-  wire [15:0] d;
   output [15:0] q;
   reg [15:0] q;
   \\top.store  store (
-    .clk(aclk),
-    .d(d),
-    .q(q)
-  );
+    .clk(aclk), .d(d), .q(q));
 endmodule
 
 module \\top.store (clk, d, q);
   input clk;
-  wire clk;
   input [15:0] d;
-  wire [15:0] d;
   output [15:0] q;
   reg [15:0] q;
   reg [15:0] rows [127:0];
@@ -106,10 +99,7 @@ module \\top.store (clk, d, q);
   reg [6:0] place;
   wire [15:0] turned;
   \\top.store.unit  unit (
-    .clk(clk),
-    .i(read),
-    .o(turned)
-  );
+    .clk(clk), .i(read), .o(turned));
   always @(posedge clk) begin
     place <= d[6:0];
     rows[place] <= d;
@@ -120,9 +110,7 @@ endmodule
 
 module \\top.store.unit (clk, i, o);
   input clk;
-  wire clk;
   input [15:0] i;
-  wire [15:0] i;
   output [15:0] o;
   reg [15:0] o;
   always @(posedge clk) o <= i;

@@ -40,40 +40,24 @@ Path Type: max
 Startpoint: a (rising edge-triggered flip-flop clocked by clock)
 Endpoint: b (rising edge-triggered flip-flop clocked by clock)
 Path Group: clock
-Path Type: max
-
-      Delay        Time   Description
------------------------------------------------------------------
-   0.000000    0.000000   clock clock (rise edge)
    0.000000    0.000000 ^ a/CK (DFF)
   42.000000   42.000000 v a/Q (DFF)
   15.400000   57.400000 ^ \i/Y (INV)
   16.800000   74.200000 v n/Y (NAND2)
    0.000000   74.200000 v b/D (DFF)
-              74.200000   data arrival time
-
-   1.000000    1.000000   clock clock (rise edge)
                1.000000 ^ b/CK (DFF)
  -30.900000  -29.900000   clock gating setup time
-             -29.900000   data required time
-
 
 Startpoint: b (rising edge-triggered flip-flop clocked by clock)
 Endpoint: q (output port clocked by clock)
 Path Group: to_outputs
-Path Type: max
-
    0.000000    0.000000 ^ b/CK (DFF)
   55.000000   55.000000 ^ b/Q (DFF)
    0.000000   55.000000 ^ q (out)
-              55.000000   data arrival time
-   0.000000    1.000000   output external delay
-
 
 Startpoint: b (rising edge-triggered flip-flop clocked by clock)
 Endpoint: q (output port clocked by clock)
 Path Group: (none)
-
   99.000000   99.000000 ^ b/Q (DFF)
 """
 

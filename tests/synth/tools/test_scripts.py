@@ -15,10 +15,6 @@ def test_unknown_recipes(tiny: Library) -> None:
             call()
 
 
-def test_the_first_recipe_is_taken_if_none_is_named() -> None:
-    assert scripts.DEFAULT_RECIPE == next(iter(scripts.RECIPES)) == "fast"
-
-
 @pytest.mark.parametrize("recipe", ["fast", "small"])
 def test_only_cells_of_a_library_are_sized(tiny: Library, recipe: str) -> None:
     assert "size" not in scripts.inputs("", recipe, None)["abc.script"]
@@ -51,16 +47,3 @@ def test_the_plain_recipe_is_yosys_own(tiny: Library) -> None:
     assert "synth -top top -flatten\n" in script and "clockgate" not in script and "-mince" not in script
     assert "abc -liberty cells.lib -constr constraints -dont_use GATE\n" in script
     assert "clockgate" not in scripts.gates_script("top", True, "plain")
-
-
-@pytest.mark.parametrize("flat", [True, False])
-def test_flattened_or_not(tiny: Library, flat: bool) -> None:
-    assert ("-flatten" in scripts.gates_script("top", flat, "fast")) == flat
-    assert ("-flatten" in scripts.library_script("top", flat, "fast", tiny)) == flat
-    assert ("-flatten" in scripts.fpga_script("top", flat, "xilinx7")) == flat
-    assert ("-noflatten" in scripts.fpga_script("top", flat, "ecp5")) != flat
-
-
-def test_netlist_is_written_if_asked_for(tiny: Library) -> None:
-    assert "write_verilog" not in scripts.library_script("top", True, "fast", tiny)
-    assert "net.v\nwrite_json net.json\n" in scripts.library_script("top", True, "fast", tiny, netlist=True)

@@ -11,29 +11,21 @@ _VERILOG = """\
 /* Generated */
 module top(clk, a, q);
   input clk;
-  wire clk;
   input a;
-  wire a;
   output q;
-  wire q;
   \\top.lane0  lane0 (
-    .clk(clk)
-  );
+    .clk(clk));
   \\top.odd$7  \\odd$7  (
-    .clk(clk)
-  );
+    .clk(clk));
 endmodule
 
 module \\top.lane0 (clk, data);
   input clk;
-  wire clk;
   output [7:0] data;
-  wire [7:0] data;
   reg [7:0] storage [511:0];
   reg [7:0] few [3:0];
   \\top.lane0.inner  inner (
-    .clk(clk)
-  );
+    .clk(clk));
 endmodule
 
 module \\top.lane0.inner (clk);

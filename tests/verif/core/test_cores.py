@@ -8,26 +8,39 @@ from pathlib import Path
 
 import pytest
 
+from cdma.hdl.config.block_core import load_block
 from cdma.hdl.config.core import load, preset_names
 from cdma.hdl.generate.verilog import emit
 from cdma.verif.common import runner, tools
 from cdma.verif.common.power_up import random_registers
 from cdma.verif.core.streaming import checked_core
+from cdma.verif.core.testbench import Config
 from tests.extended import extended, usually
 from tests.verif.conftest import FULL, Bench
 
-
-@pytest.mark.parametrize("preset", preset_names())
-def test_preset(preset: str, bench) -> None:
-    config = load(preset)
-    bench(config, f"cdma.verif.core.benches.{config.core}")
+_SHARES = dict.fromkeys(preset_names(), 1.0) | {
+    f"{kind}block_{core}": 1.0 if FULL else share for kind, share in (
+        ("", 0.5), ("exponent_", 0.5), ("narrow_", 0.05), ("wide_", 0.05)) for core in ("compressor", "decompressor")}
 
 
-@pytest.mark.parametrize("setting", ["pipeline=fast", "beat_bytes=16", "beat_bytes=64"])
-@pytest.mark.parametrize("core", ["compressor", "decompressor"])
-def test_other_shapes(core: str, setting: str, bench) -> None:
-    config = load(core).replace(name=f"cdma_{core}_{setting.partition('=')[2]}").with_settings([setting])
-    bench(config, f"cdma.verif.core.benches.{core}", share=1.0 if FULL else 0.1)
+def _load(preset: str) -> Config:
+    return load_block(preset) if "block" in preset else load(preset)
+
+
+@pytest.mark.parametrize("preset", _SHARES)
+def test_preset(preset: str, bench: Bench) -> None:
+    config = _load(preset)
+    bench(config, f"cdma.verif.core.benches.{config.core}", share=_SHARES[preset])
+
+
+@pytest.mark.parametrize(("core", "setting", "share"), [
+    *((core, setting, 0.1) for core in ("compressor", "decompressor")
+      for setting in ("pipeline=fast", "beat_bytes=16", "beat_bytes=64")),
+    ("block_compressor", "pipeline=fast", 0.05), ("block_compressor", "codings=zvc32", 0.05),
+    ("block_decompressor", "codings=zvc32", 0.05)])
+def test_other_shapes(core: str, setting: str, share: float, bench: Bench) -> None:
+    config = _load(core).replace(name=f"cdma_{core}_{setting.partition('=')[2]}").with_settings([setting])
+    bench(config, f"cdma.verif.core.benches.{core}", share=1.0 if FULL else share)
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
@@ -56,9 +69,9 @@ def test_two_element_sizes(core: str, bench) -> None:
     bench(config, f"cdma.verif.core.benches.{core}")
 
 
-@pytest.mark.parametrize("preset", preset_names())
-def test_bus_models_of_others(preset: str, bench) -> None:
-    bench(load(preset), "cdma.verif.core.benches.interoperate")
+@pytest.mark.parametrize("preset", [*preset_names(), "block_compressor", "block_decompressor"])
+def test_bus_models_of_others(preset: str, bench: Bench) -> None:
+    bench(_load(preset), "cdma.verif.core.benches.interoperate")
 
 
 def test_a_beat_that_changes_with_ready_is_found(build_dir: Path, tmp_path: Path) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from array import array
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cdma.golden.codec import lines as zvc
+from cdma.hdl.config.core import load
 from cdma.verif.common.stalls import pattern
 from cdma.verif.common.stream import Packet, Received, beats, from_texts, to_texts
 from cdma.verif.common.tensors import random_raw
-from cdma.verif.core.lines import walk
+from cdma.verif.core.packets import Expected, by_golden, difference, walk
 from cdma.verif.core.stimulus import damaged
-from cdma.verif.core.testbench import CompressorModel, DecompressorModel, first_difference
+
+_COMPRESSOR, _DECOMPRESSOR = load("compressor"), load("decompressor")
 
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 32, 16 * 5000 + 3])
@@ -69,29 +74,37 @@ def test_the_walk_finds_every_line(size: int) -> None:
     assert [line.held + 16 // size for line in found] == lengths.tolist()
 
 
+def _seen(data: np.ndarray, error: int = 0, line: int = 0) -> Received:
+    return Received(data, error, line, array("q"))
+
+
 def test_the_first_difference_has_its_line() -> None:
-    expected = np.arange(200, dtype=np.uint8)
-    seen = expected.copy()
-    starts = np.array([0, 128])
-    assert first_difference(expected, seen, starts) is None
-    assert first_difference(expected, seen[:150], starts) == "150 bytes came out, not 200 (line 1)"
-    assert first_difference(expected, seen[:150], starts, least=128) is None
-    assert first_difference(expected[:150], seen, starts) == "200 bytes came out, not 150 (line 1)"
-    seen[[130, 140]] += 1
-    assert first_difference(expected, seen, starts) == "byte 130 (line 1) is 0x83, not 0x82"
+    right = np.arange(200, dtype=np.uint8)
+    wrong = right.copy()
+    wrong[[130, 140]] += 1
+    expected = Expected(right, starts=np.array([0, 128]))
+    for sent, seen, said in (
+            (expected, right, None),
+            (expected, right[:150], "150 bytes came out, not 200 (line 1)"),
+            (replace(expected, least=128), right[:150], None),
+            (replace(expected, data=right[:150]), right, "200 bytes came out, not 150 (line 1)"),
+            (expected, wrong, "byte 130 (line 1) is 0x83, not 0x82"),
+            (Expected(right), wrong, "byte 130 is 0x83, not 0x82"),
+            (Expected(None), wrong, None),
+            (replace(expected, user=5), right, "tuser is 0x0, not 0x5")):
+        assert difference(sent, _seen(seen)) == said
 
 
-def test_models_judge_code_line_and_bytes() -> None:
+def test_golden_judges_code_line_and_bytes() -> None:
     raw = random_raw(np.random.default_rng(1), 101, 2, 0.5)
-    model = CompressorModel()
-    expected = model.expect(Packet(raw[:-1], 2))
+    expected, = by_golden(Packet(raw[:-1], 2), _COMPRESSOR)
     right = zvc.compress(raw[:-2], 2)
-    assert model.difference(expected, Received(right, 3, 0, _none())) is None
-    assert model.difference(expected, Received(right, 0, 0, _none())) == "error code is 0, not 3 (trailing_bytes)"
-    back = DecompressorModel()
-    cut = back.expect(Packet(right[:9], 2))
+    assert difference(expected, _seen(right, 3)) is None
+    assert difference(expected, _seen(right)) == "error code is 0, not 3 (trailing_bytes)"
+    cut, = by_golden(Packet(right[:9], 2), _DECOMPRESSOR)
     assert (cut.error.name, cut.line, cut.least) == ("TRUNCATED_DATA", 0, 0)
-    assert "error line is 4, not 0" in str(back.difference(cut, Received(cut.data, 2, 4, _none())))
+    assert cut.data is not None
+    assert "error line is 4, not 0" in str(difference(cut, _seen(cut.data, 2, 4)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
@@ -99,20 +112,13 @@ def test_what_is_known_of_a_failing_stream_is_a_prefix_of_what_was_packed(size: 
     rng = np.random.default_rng(size)
     raw = random_raw(rng, 300, size, 0.5)
     packed = zvc.compress(raw, size)
-    model = DecompressorModel()
     for cut in range(packed.size):
-        expected = model.expect(Packet(packed[:cut], size))
-        assert expected.least <= expected.data.size
+        expected, = by_golden(Packet(packed[:cut], size), _DECOMPRESSOR)
+        assert expected.data is not None
+        assert (expected.least or 0) <= expected.data.size
         assert np.array_equal(expected.data, raw[:expected.data.size])
 
 
 def test_damage_reaches_every_error_code() -> None:
-    model = DecompressorModel()
     packets = damaged(np.random.default_rng(1), 4, 200)
-    assert {model.expect(packet).error.value for packet in packets} == {0, 1, 2, 3}
-
-
-def _none():
-    from array import array
-
-    return array("q")
+    assert {by_golden(packet, _DECOMPRESSOR)[0].error.value for packet in packets} == {0, 1, 2, 3}

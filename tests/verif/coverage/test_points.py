@@ -9,8 +9,7 @@ import pytest
 from cdma.verif.common import counted, runner
 from cdma.verif.common.counted import RTL_VARIABLE, restored_points
 from cdma.verif.common.cover import VARIABLE, restored
-from cdma.verif.coverage.points import read_points
-from cdma.verif.coverage.report import design_results, of_points
+from cdma.verif.coverage.report import design_results, of_points, read_points
 
 _HERE = Path(__file__).parent
 

@@ -9,10 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from cdma.verif.coverage.exclusions import Exclusion, judge, read_exclusions
 from cdma.verif.coverage.plan import PLAN, Feature
-from cdma.verif.coverage.points import Point
-from cdma.verif.coverage.report import add_up, design_results, functional, read_report
+from cdma.verif.coverage.report import (
+    Exclusion,
+    Point,
+    add_up,
+    design_results,
+    functional,
+    judge,
+    read_exclusions,
+    read_report,
+)
 
 _JUDGED = ("hit", "bins", "excluded", "holes", "contradicted")
 _PLAN = (Feature("queue", "queues", "Empty and full.", ("empty", "full")),)

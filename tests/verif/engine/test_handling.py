@@ -11,9 +11,8 @@ import pytest
 from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
 from cdma.hdl.config.engine import EngineConfig, load_engine
-from cdma.verif.engine.jobs import Handling
 from cdma.verif.engine.memory import Behaviour
-from cdma.verif.engine.simulate import plain_bytes_per_cycle, simulate
+from cdma.verif.engine.simulate import Handling, plain_bytes_per_cycle, simulate
 
 DENSE = np.arange(1, 5001, dtype=np.uint32)
 
@@ -25,19 +24,19 @@ def test_each_in_its_own_way(build_dir: Path) -> None:
             "without fallback": Handling(coding, fallback=False), "exponents": Handling(Coding.FLOAT32)}
     half = np.where(np.arange(5000) % 2, DENSE, 0).astype(np.uint32)
     arrays = {"raw": half, "coded": half, "without fallback": DENSE, "exponents": np.ones(5000, np.float32)}
-    found = {result.name: result for result in simulate(
+    found = {result["name"]: result for result in simulate(
         arrays, ways, config, how=Behaviour(latency=20), link_share=0.5, build_dir=build_dir)}
-    assert all(result.passed for result in found.values()), found
+    assert all(result["passed"] for result in found.values()), found
     # 20,000 bytes in ten blocks of 2,048 and less, the last short: headers, tags of 4 bytes a line, values.
-    assert found["raw"].packed_bytes == 20_000 + 10 * 4
-    assert found["coded"].packed_bytes == 10_000 + 157 * 4 + 10 * 4 + 4
-    assert found["without fallback"].packed_bytes == 20_000 + 157 * 4 + 10 * 4 + 4
-    assert found["exponents"].packed_bytes == blocks.compress(arrays["exponents"], Coding.FLOAT32, 2048).size
-    assert [found[name].raw_blocks for name in ways] == [10, 0, 0, 0]
-    assert [found[name].coding for name in ways] == ["zvc32", "zvc32", "zvc32", "float32"]
+    assert found["raw"]["packed_bytes"] == 20_000 + 10 * 4
+    assert found["coded"]["packed_bytes"] == 10_000 + 157 * 4 + 10 * 4 + 4
+    assert found["without fallback"]["packed_bytes"] == 20_000 + 157 * 4 + 10 * 4 + 4
+    assert found["exponents"]["packed_bytes"] == blocks.compress(arrays["exponents"], Coding.FLOAT32, 2048).size
+    assert [found[name]["raw_blocks"] for name in ways] == [10, 0, 0, 0]
+    assert [found[name]["coding"] for name in ways] == ["zvc32", "zvc32", "zvc32", "float32"]
     for result in found.values():
-        assert result.plain_bytes_per_cycle == plain_bytes_per_cycle(config, 0.5) == 8.0
-        assert min(result.offload_cycles, result.prefetch_cycles) > result.packed_bytes / 8
+        assert result["plain_bytes_per_cycle"] == plain_bytes_per_cycle(config, 0.5) == 8.0
+        assert min(result["offload_cycles"], result["prefetch_cycles"]) > result["packed_bytes"] / 8
 
 
 @pytest.mark.parametrize(("config", "arrays", "way", "says"), [

@@ -13,6 +13,7 @@ from cdma.synth.tools import yosys
 from cdma.verif.common import runner, tools
 from cdma.verif.common.broken import broken
 from cdma.verif.rules.catalogue import FILES, rules, source
+from cdma.verif.rules.instances import instance, pins_of
 from tests.verif.rules.traces import CASES, INSTANCES, LEGAL, WIDTHS
 
 _SIMULATORS = [simulator for simulator in tools.SIMULATORS if tools.available(simulator)]
@@ -25,20 +26,11 @@ def _top() -> str:
     switches = [f"input wire on_{name}" for name in sorted({name.partition("_")[0] for name in INSTANCES})]
     text = ["`define AXI_RULE_FAILS", source(),
             "module rules_top (", ",\n".join(["input wire aclk, aresetn", *switches, *pins]), ");"]
-    for name, (module, parameters, channels) in INSTANCES.items():
-        known = _ports(module)
-        joined = [f".{pin}({pin})" for pin in (f"{channel}{field}" for channel in channels for field in WIDTHS[channel])
-                  if pin in known]
-        rest = [f".{pin}(1'b0)" for pin in known if not any(each.startswith(f".{pin}(") for each in joined)]
-        clock = [f".aclk(aclk && on_{name.partition('_')[0]})", ".aresetn(aresetn)"]
-        text.append(f"{module} {parameters} {name} (" + ", ".join([*clock, *joined, *rest]) + ");")
+    for name, (file, parameters, channels) in INSTANCES.items():
+        joined = {f"{channel}{field}" for channel in channels for field in WIDTHS[channel]}
+        pins = {"aclk": f"aclk && on_{name.partition('_')[0]}", "aresetn": "aresetn"}
+        text.append(instance(file, name, parameters, pins | {pin: pin for pin in pins_of(file, ()) if pin in joined}))
     return "\n".join([*text, "endmodule\n"])
-
-
-def _ports(module: str) -> list[str]:
-    lines = source(f"{module.removesuffix('_rules')}.v").splitlines()
-    names = [line.split()[-1].rstrip(",") for line in lines if line.startswith("    input wire")]
-    return [name for name in names if name not in ("aclk", "aresetn")]
 
 
 @pytest.mark.parametrize("simulator", _SIMULATORS)

@@ -29,17 +29,18 @@ WIDTHS = {
 IDLE: Cycle = {f"{channel}{name}": 0 for channel, names in WIDTHS.items() for name in names} | {"aresetn": 1}
 """Signals at rest."""
 
-_FULL = "#(.ID_WIDTH(2), .MAX_OUTSTANDING(2))"
-INSTANCES = {
-    "write": ("axi4_write_rules", _FULL, ("aw", "w", "b")),
-    "write_off": ("axi4_write_rules", "#(.ID_WIDTH(2), .ASSERT_MANAGER(2), .ASSERT_SUBORDINATE(2))", ("aw", "w", "b")),
-    "read": ("axi4_read_rules", _FULL, ("ar", "r")),
-    "lite": ("axi4_lite_rules", "#(.MAX_OUTSTANDING(2))", ("aw", "w", "b", "ar", "r")),
-    "narrow": ("axi4_lite_rules", "#(.DATA_WIDTH(16))", ()),
-    "stream": ("axi4_stream_rules", "#(.ID_WIDTH(2), .DEST_WIDTH(2), .NO_EMPTY(1), .CONTIGUOUS(1))", ("t",)),
-    "stream_plain": ("axi4_stream_rules", "#(.ID_WIDTH(2), .DEST_WIDTH(2), .ASSERT_MANAGER(0))", ("t",)),
+_FULL = {"ID_WIDTH": 2, "MAX_OUTSTANDING": 2}
+_IDS = {"ID_WIDTH": 2, "DEST_WIDTH": 2}
+INSTANCES: dict[str, tuple[str, dict[str, int], tuple[str, ...]]] = {
+    "write": ("axi4_write.v", _FULL, ("aw", "w", "b")),
+    "write_off": ("axi4_write.v", {"ID_WIDTH": 2, "ASSERT_MANAGER": 2, "ASSERT_SUBORDINATE": 2}, ("aw", "w", "b")),
+    "read": ("axi4_read.v", _FULL, ("ar", "r")),
+    "lite": ("axi4_lite.v", {"MAX_OUTSTANDING": 2}, ("aw", "w", "b", "ar", "r")),
+    "narrow": ("axi4_lite.v", {"DATA_WIDTH": 16}, ()),
+    "stream": ("axi4_stream.v", _IDS | {"NO_EMPTY": 1, "CONTIGUOUS": 1}, ("t",)),
+    "stream_plain": ("axi4_stream.v", _IDS | {"ASSERT_MANAGER": 0}, ("t",)),
 }
-"""Instances of the rules: module, parameters, channels. A trace is seen by those of its protocol only, whose names
+"""Instances of the rules: file, parameters, channels. A trace is seen by those of its protocol only, whose names
 begin with the same word."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -9,11 +10,18 @@ import numpy as np
 
 from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.hdl.codec.payload.unpacking import PayloadError
-from cdma.verif.common.stream import Packet
-from cdma.verif.core.benches.block_common import block_ready
-from cdma.verif.core.benches.common import CONDITIONS, generator, reset_in_packets, share
-from cdma.verif.core.blocks import stimulus
-from cdma.verif.core.blocks.packets import Payload, RawPacket, expected_raw, payloads
+from cdma.verif.common.stream import Bytes, Packet
+from cdma.verif.core import block_stimulus as stimulus
+from cdma.verif.core.benches.common import (
+    across_thirds,
+    each_condition,
+    generator,
+    random_conditions,
+    ready,
+    reset_in_packets,
+    share,
+)
+from cdma.verif.core.packets import Payload, RawPacket, expected_raw, payloads
 
 
 def _payloads(packets: list[RawPacket], block_bytes: int) -> list[Payload]:
@@ -31,87 +39,77 @@ def _payloads(packets: list[RawPacket], block_bytes: int) -> list[Payload]:
 @cocotb.test()
 async def corner_cases(dut: Any) -> None:
     """Payloads of the directed corners of every coding, under several conditions."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
     packets = _payloads(list(stimulus.corner_packets(bench.config, int(generator().integers(1 << 30)))),
                         bench.config.block_bytes)
-    for number, (idle, backpressure, burst) in enumerate(CONDITIONS):
-        # Each condition sees its share of the packets, and each packet two conditions.
-        bench.stall(idle, backpressure, int(generator().integers(1 << 30)), burst)
-        await bench.play(packets[number % 3::3][:share(len(packets))])
+    await across_thirds(bench, packets)
 
 
 @cocotb.test()
 async def random_payloads(dut: Any) -> None:
     """Payloads of random codings, lengths and densities, under random conditions."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
     rng = generator()
-    for _ in range(share(6)):
-        idle, backpressure = rng.choice([0, 0, 0.1, 0.5, 0.8], 2).tolist()
-        bench.stall(idle, backpressure, int(rng.integers(1 << 30)), float(rng.choice([1, 4, 20])))
+    for _ in random_conditions(bench, rng, share(6)):
         await bench.play(_payloads(stimulus.random_packets(rng, bench.config, share(20)), bench.config.block_bytes))
 
 
 @cocotb.test()
 async def malformed_payloads(dut: Any) -> None:
     """Faults of every kind: golden's code and line, and the blocks between them are right."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
     rng = generator()
-    for idle, backpressure, burst in CONDITIONS[:share(4)]:
-        bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
+    for _ in each_condition(bench, rng, share(4)):
         packets = stimulus.damaged(rng, bench.config, 8 * share(8)) + stimulus.refused(rng, bench.config, share(16))
         order = rng.permutation(len(packets))
         await bench.play([packets[place] for place in order])
 
 
+def _ends(config: Any, coding: int, error: PayloadError, line: int, content: Bytes, raw_bytes: int = 2 * LINE_BYTES,
+          number: int | None = None) -> Payload:
+    """A payload that golden says ends so; ``number`` in its header where that is not its coding."""
+    packet = Payload(content, coding & 0x0F, error.name, coding=number or coding, raw_bytes=raw_bytes)
+    said = expected_raw(packet, config)
+    assert (said.error, said.line) == (error, line), f"golden says {said.error}, line {said.line} of {packet}"
+    return packet
+
+
 @cocotb.test()
 async def every_error_code(dut: Any) -> None:
     """A payload for each error code, made by hand from a block of two lines."""
-    bench = await block_ready(dut)
-    config = bench.config
-    for coding in (number for number in config.numbers if number & 0x10):
+    bench = await ready(dut)
+    for coding in bench.config.numbers:
         size = coding & 0x0F
-        tag_bytes = 16 // size
-        tags, data = np.full(2 * tag_bytes, 0xFF, np.uint8), np.ones(256, np.uint8)
-        whole = np.concatenate([tags, data])
-        missing = np.concatenate([tags, data[size:]])
-        cases = [(PayloadError.OK, 0, whole, 256, coding), (PayloadError.BAD_CODING, 0, whole, 256, 0x08),
-                 (PayloadError.BAD_LENGTH, 0, whole, 0, coding), (PayloadError.TRUNCATED_TAG, 0, tags[1:], 256, coding),
-                 (PayloadError.BAD_TAG, 1, missing, 256 - size, coding),
-                 (PayloadError.TRUNCATED_DATA, 1, whole[:-1], 256, coding),
-                 (PayloadError.TRUNCATED_DATA, 0, whole[:-130], 256, coding),
-                 (PayloadError.TRAILING_BYTES, 1, np.concatenate([whole, data[:1]]), 256, coding)]
-        packets = [Payload(content, size, error.name, coding=number, raw_bytes=raw_bytes)
-                   for error, _, content, raw_bytes, number in cases]
-        for packet, (error, line, *_) in zip(packets, cases, strict=True):
-            said = expected_raw(packet, config)
-            assert (said.error, said.line) == (error, line), f"golden says {said.error}, line {said.line} of {packet}"
-        await bench.play(packets)
-    for coding in (number for number in config.numbers if number & 0x20):
-        size = coding & 0x0F
-        # A dense line with whole exponents, and one of zeros; 1.0 has 0x3f80 or 0x3f800000.
-        whole = payloads(RawPacket.of(np.concatenate([np.tile(np.array([*[0] * (size - 2), 0x80, 0x3F], np.uint8),
-                                                              LINE_BYTES // size), np.zeros(LINE_BYTES, np.uint8)]),
-                                      coding, False), config.block_bytes)[0]
-        bad = whole.data.copy()
-        bad[1] = 0x2F
-        wide = np.insert(whole.data, 3, 0xFF)[:-1]
-        wide[0] |= 0x40
-        cases = [(PayloadError.OK, 0, whole.data), (PayloadError.TRUNCATED_FACTS, 0, whole.data[:3]),
-                 (PayloadError.BAD_FACTS, 1, bad), (PayloadError.BAD_FACTS, 0, wide),
-                 (PayloadError.TRUNCATED_DATA, 0, whole.data[:-1]),
-                 (PayloadError.TRAILING_BYTES, 1, np.append(whole.data, whole.data[:1]))]
-        packets = [Payload(content, size, error.name, coding=coding, raw_bytes=2 * LINE_BYTES)
-                   for error, _, content in cases]
-        for packet, (error, line, _) in zip(packets, cases, strict=True):
-            said = expected_raw(packet, config)
-            assert (said.error, said.line) == (error, line), f"golden says {said.error}, line {said.line} of {packet}"
+        ends = partial(_ends, bench.config, coding)
+        if coding & 0x10:
+            tags, data = np.full(2 * 16 // size, 0xFF, np.uint8), np.ones(256, np.uint8)
+            whole = np.concatenate([tags, data])
+            packets = [ends(PayloadError.OK, 0, whole), ends(PayloadError.BAD_CODING, 0, whole, number=0x08),
+                       ends(PayloadError.BAD_LENGTH, 0, whole, 0), ends(PayloadError.TRUNCATED_TAG, 0, tags[1:]),
+                       ends(PayloadError.BAD_TAG, 1, np.concatenate([tags, data[size:]]), 256 - size),
+                       ends(PayloadError.TRUNCATED_DATA, 1, whole[:-1]),
+                       ends(PayloadError.TRUNCATED_DATA, 0, whole[:-130]),
+                       ends(PayloadError.TRAILING_BYTES, 1, np.append(whole, data[:1]))]
+        else:
+            # A dense line with whole exponents, and one of zeros; 1.0 has 0x3f80 or 0x3f800000.
+            ones = np.tile(np.array([*[0] * (size - 2), 0x80, 0x3F], np.uint8), LINE_BYTES // size)
+            whole = payloads(RawPacket.of(np.concatenate([ones, np.zeros(LINE_BYTES, np.uint8)]), coding, False),
+                             bench.config.block_bytes)[0].data
+            bad = whole.copy()
+            bad[1] = 0x2F
+            wide = np.insert(whole, 3, 0xFF)[:-1]
+            wide[0] |= 0x40
+            packets = [ends(PayloadError.OK, 0, whole), ends(PayloadError.TRUNCATED_FACTS, 0, whole[:3]),
+                       ends(PayloadError.BAD_FACTS, 1, bad), ends(PayloadError.BAD_FACTS, 0, wide),
+                       ends(PayloadError.TRUNCATED_DATA, 0, whole[:-1]),
+                       ends(PayloadError.TRAILING_BYTES, 1, np.append(whole, whole[:1]))]
         await bench.play(packets)
 
 
 @cocotb.test()
 async def reset_in_mid_packet(dut: Any) -> None:
     """Nothing of a payload that a reset cuts off shows up later; right and damaged payloads."""
-    bench = await block_ready(dut)
+    bench = await ready(dut)
 
     def make(rng: np.random.Generator) -> Packet:
         if rng.random() < 0.3:

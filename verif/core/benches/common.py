@@ -1,22 +1,23 @@
-"""Shared by the benches of both cores: the testbench of a job, and tests that apply to either core."""
+"""Shared by the benches of the cores: the testbench of a job, conditions, and tests that apply to any core."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from cdma.hdl.config.core import CoreConfig
 from cdma.verif.common import job
 from cdma.verif.common.stream import Packet
-from cdma.verif.core.testbench import CoreTestbench, StreamTestbench
+from cdma.verif.core.packets import Expected, by_golden
+from cdma.verif.core.testbench import CoreTestbench, core_config
 
-__all__ = ["CONDITIONS", "across_stalls", "generator", "ready", "reset_in_packets", "share"]
+__all__ = ["across_stalls", "across_thirds", "each_condition", "generator", "random_conditions", "ready",
+           "reset_in_packets", "share"]
 
-CONDITIONS = ((0.0, 0.0, 1.0), (0.5, 0.0, 1.0), (0.0, 0.5, 1.0), (0.3, 0.3, 5.0), (0.05, 0.9, 1.0), (0.9, 0.05, 1.0))
+_CONDITIONS = ((0.0, 0.0, 1.0), (0.5, 0.0, 1.0), (0.0, 0.5, 1.0), (0.3, 0.3, 5.0), (0.05, 0.9, 1.0), (0.9, 0.05, 1.0))
 """Idle, backpressure, mean length of a pause."""
 
 
@@ -30,21 +31,43 @@ def share(count: int) -> int:
     return max(1, round(count * job.load().get("share", 1.0)))
 
 
-async def ready(dut: Any) -> CoreTestbench:
-    """A testbench for the core of the job, after reset."""
-    bench = CoreTestbench(dut, CoreConfig(**job.load()["config"]))
+async def ready(dut: Any, expect: Callable[[Packet, Any], list[Expected]] = by_golden) -> CoreTestbench:
+    """A testbench for the core of the job, after reset; ``expect`` says what must come out, where golden does not."""
+    bench = CoreTestbench(dut, core_config(job.load()["config"]), expect)
     await bench.reset()
     return bench
 
 
-async def across_stalls(bench: StreamTestbench, packets: Sequence[Packet]) -> None:
+def each_condition(bench: CoreTestbench, rng: np.random.Generator | None = None,
+                   most: int = len(_CONDITIONS)) -> Iterator[int]:
+    """Put the bench under one condition of idle and backpressure after the other, and give its number; ``rng`` seeds
+    the pauses, a fresh generator for each when not given."""
+    for number, (idle, backpressure, burst) in enumerate(_CONDITIONS[:most]):
+        bench.stall(idle, backpressure, int((rng or generator()).integers(1 << 30)), burst)
+        yield number
+
+
+def random_conditions(bench: CoreTestbench, rng: np.random.Generator, count: int) -> Iterator[int]:
+    """Put the bench under random conditions, so many times."""
+    for number in range(count):
+        idle, backpressure = rng.choice([0, 0, 0.1, 0.5, 0.8], 2).tolist()
+        bench.stall(idle, backpressure, int(rng.integers(1 << 30)), float(rng.choice([1, 4, 20])))
+        yield number
+
+
+async def across_stalls(bench: CoreTestbench, packets: Sequence[Packet]) -> None:
     """Play packets under every condition of idle and backpressure."""
-    for idle, backpressure, burst in CONDITIONS:
-        bench.stall(idle, backpressure, int(generator().integers(1 << 30)), burst)
+    for _ in each_condition(bench):
         await bench.play(packets)
 
 
-async def reset_in_packets(bench: StreamTestbench, make: Callable[[np.random.Generator], Packet]) -> None:
+async def across_thirds(bench: CoreTestbench, packets: Sequence[Packet]) -> None:
+    """Play a share of the packets under each condition, so that each packet has two of them."""
+    for number in each_condition(bench):
+        await bench.play(packets[number % 3::3][:share(len(packets))])
+
+
+async def reset_in_packets(bench: CoreTestbench, make: Callable[[np.random.Generator], Packet]) -> None:
     """Reset in the middle of packets, at any cycle and with any stalls; the packets after must be right.
 
     Parameters
@@ -54,10 +77,9 @@ async def reset_in_packets(bench: StreamTestbench, make: Callable[[np.random.Gen
     """
     rng = generator()
     for _ in range(share(40)):
-        idle, backpressure, burst = CONDITIONS[int(rng.integers(len(CONDITIONS)))]
+        idle, backpressure, burst = _CONDITIONS[int(rng.integers(len(_CONDITIONS)))]
         bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
-        for _ in range(3):
-            bench.source.send(make(rng))
+        bench.source.queue.extend([make(rng) for _ in range(3)])
         await ClockCycles(bench.dut.aclk, int(rng.integers(1, 50)))
         bench.check()
         await bench.reset(cycles=int(rng.integers(2, 5)))

@@ -11,7 +11,15 @@ from cdma.hdl.codec.packets import ErrorCode
 from cdma.verif.common.stream import Packet
 from cdma.verif.common.tensors import corners, random_raw
 from cdma.verif.core import stimulus
-from cdma.verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
+from cdma.verif.core.benches.common import (
+    across_stalls,
+    each_condition,
+    generator,
+    random_conditions,
+    ready,
+    reset_in_packets,
+    share,
+)
 
 
 @cocotb.test()
@@ -29,8 +37,7 @@ async def every_partial_line(dut: Any) -> None:
     bench = await ready(dut)
     rng = generator()
     for size in bench.config.element_bytes:
-        for idle, backpressure, burst in CONDITIONS[:share(3)]:
-            bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
+        for _ in each_condition(bench, rng, share(3)):
             packets = stimulus.partial_lines(size, int(rng.integers(1 << 30)))
             await bench.play([stimulus.packed(packet) for packet in packets])
 
@@ -48,9 +55,7 @@ async def random_packets(dut: Any) -> None:
     """Streams of random lengths, densities and element sizes, under random conditions."""
     bench = await ready(dut)
     rng = generator()
-    for _ in range(share(12)):
-        idle, backpressure = rng.choice([0, 0, 0.1, 0.5, 0.8], 2).tolist()
-        bench.stall(idle, backpressure, int(rng.integers(1 << 30)), float(rng.choice([1, 4, 20])))
+    for _ in random_conditions(bench, rng, share(12)):
         raw = stimulus.random_packets(rng, bench.config.element_bytes, share(40))
         await bench.play([stimulus.packed(packet) for packet in raw])
 
@@ -61,8 +66,7 @@ async def damaged_streams(dut: Any) -> None:
     bench = await ready(dut)
     rng = generator()
     for size in bench.config.element_bytes:
-        for idle, backpressure, burst in CONDITIONS[:share(4)]:
-            bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
+        for _ in each_condition(bench, rng, share(4)):
             await bench.play(stimulus.damaged(rng, size, 7 * share(30)))
 
 

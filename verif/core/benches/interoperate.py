@@ -6,7 +6,7 @@ source and sink both misread is detected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -20,18 +20,13 @@ from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.config.core import CoreConfig
 from cdma.verif.common import job
 from cdma.verif.common.tensors import corners
-from cdma.verif.core import stimulus
+from cdma.verif.core import block_stimulus, stimulus
 from cdma.verif.core.benches.common import generator
-from cdma.verif.core.blocks import stimulus as block_stimulus
-from cdma.verif.core.blocks.packets import expected_raw, payloads
+from cdma.verif.core.packets import expected_raw, payloads
+from cdma.verif.core.testbench import core_config
 
-
-@dataclass(frozen=True)
-class _Frame:
-    """The bytes of a frame and its ``tuser``; a core of lines gives none."""
-
-    data: bytes
-    user: int | None
+_Frame = tuple[bytes, int | None]
+"""The bytes of a frame and its ``tuser``; a core of lines gives none."""
 
 
 def _frames(config: CoreConfig) -> list[tuple[_Frame, list[_Frame]]]:
@@ -46,7 +41,7 @@ def _frames(config: CoreConfig) -> list[tuple[_Frame, list[_Frame]]]:
         if config.core == "decompressor":
             given, wanted = wanted, given
         if given:
-            found.append((_Frame(given, packet.element_bytes), [_Frame(wanted, None)]))
+            found.append(((given, packet.element_bytes), [(wanted, None)]))
     return found
 
 
@@ -54,21 +49,20 @@ def _block_frames(config: BlockCoreConfig) -> list[tuple[_Frame, list[_Frame]]]:
     """The same for a block core: several payloads come out of a raw packet."""
     packets = [packet for packet in block_stimulus.random_packets(generator(), config, 15) if packet.data.size]
     if config.core == "block_compressor":
-        return [(_Frame(packet.data.tobytes(), packet.user),
-                 [_Frame(payload.data.tobytes(), payload.user) for payload in payloads(packet, config.block_bytes)])
+        return [((packet.data.tobytes(), packet.user),
+                 [(payload.data.tobytes(), payload.user) for payload in payloads(packet, config.block_bytes)])
                 for packet in packets]
     coded = [payload for packet in packets
              for payload in payloads(replace(packet, fallback=False), config.block_bytes)]
     raws = [expected_raw(payload, config).data for payload in coded]
-    return [(_Frame(payload.data.tobytes(), payload.user), [_Frame(raw.tobytes(), None)])
+    return [((payload.data.tobytes(), payload.user), [(raw.tobytes(), None)])
             for payload, raw in zip(coded, raws, strict=True) if raw is not None]
 
 
 @cocotb.test()
 async def packets_pass(dut: Any) -> None:
     """Frames equal those of the golden model for any pauses on either side."""
-    given = job.load()["config"]
-    of_blocks = "codings" in given
+    config = core_config(job.load()["config"])
     dut.aresetn.value = 0
     cocotb.start_soon(Clock(dut.aclk, 1, "ns").start())
     buses = [AxiStreamBus.from_prefix(dut, prefix) for prefix in ("s_axis", "m_axis")]
@@ -82,12 +76,10 @@ async def packets_pass(dut: Any) -> None:
     for probability in (0.0, 0.4):
         for model in (source, sink):
             model.set_pause_generator(cycle((rng.random(997) < probability).tolist()))
-        frames = _block_frames(BlockCoreConfig(**given)) if of_blocks else _frames(CoreConfig(**given))
-        expected: list[_Frame] = []
-        for sent, wanted in frames:
-            await source.send(AxiStreamFrame(sent.data, tuser=sent.user))
-            expected += wanted
-        for number, wanted in enumerate(expected):
+        frames = _block_frames(config) if isinstance(config, BlockCoreConfig) else _frames(config)
+        for (data, user), _ in frames:
+            await source.send(AxiStreamFrame(data, tuser=user))
+        for number, (data, user) in enumerate(each for _, wanted in frames for each in wanted):
             frame = await with_timeout(sink.recv(), 100, "us")
-            assert bytes(frame.tdata) == wanted.data, f"packet {number} of {len(wanted.data)} bytes differs"
-            assert wanted.user in (None, frame.tuser), f"tuser of packet {number} is {frame.tuser}, not {wanted.user}"
+            assert bytes(frame.tdata) == data, f"packet {number} of {len(data)} bytes differs"
+            assert user in (None, frame.tuser), f"tuser of packet {number} is {frame.tuser}, not {user}"

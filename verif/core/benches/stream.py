@@ -1,7 +1,4 @@
-"""Long data: files go through a core as packets, back to back or one by one; results are reported, not judged.
-
-The job names the configuration, the pauses, and for every packet the files of what goes in and what must come out.
-"""
+"""Long data: arrays go through a core, back to back or packet by packet; results are reported, not judged."""
 
 from __future__ import annotations
 
@@ -13,33 +10,34 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from cdma.golden.results import from_json
-from cdma.hdl.codec.packets import ErrorCode
 from cdma.verif.common import job
 from cdma.verif.common.stream import Packet
-from cdma.verif.core.jobs import PacketFiles, StreamJob, StreamReport
-from cdma.verif.core.testbench import CoreModel, CoreTestbench, Expected
+from cdma.verif.core.packets import Expected, RawPacket, line_starts, payloads_of_stream, raw_starts
+from cdma.verif.core.testbench import CoreTestbench, core_config
 
 _PROGRESS_SECONDS = 0.2
 
 
-class FileModel(CoreModel):
-    """Expects the content of files, in the order of the packets."""
+def _packets(config: Any, coding: int, raw: str, packed: str) -> list[tuple[Packet, list[Expected]]]:
+    """The packets that go in for an array, by its files, each with those that must come out."""
+    whole, stream, size = np.load(raw, mmap_mode="r"), np.load(packed, mmap_mode="r"), coding & 0x0F
+    if config.core == "compressor":
+        return [(Packet(whole, size), [Expected(stream, starts=line_starts(whole, size))])]
+    if config.core == "decompressor":
+        return [(Packet(stream, size), [Expected(whole, starts=raw_starts(whole.size))])]
+    block = config.block_bytes
+    payloads = list(enumerate(payloads_of_stream(stream, whole.size, block)))
+    if config.core == "block_compressor":
+        return [(RawPacket.of(whole, coding), [Expected(payload.data, payload.user, about=f"block {number}")
+                                               for number, payload in payloads])]
+    return [(payload, [Expected(whole[number * block:(number + 1) * block], about=f"block {number}",
+                                starts=raw_starts(block))]) for number, payload in payloads if payload.coding]
 
-    def __init__(self, packets: Iterable[PacketFiles]) -> None:
-        self._packets = deque(packets)
 
-    def expect(self, item: Packet) -> Expected:
-        """What must come out."""
-        packet = self._packets.popleft()
-        data = np.load(packet.expected, mmap_mode="r")
-        return Expected(data, data.size, ErrorCode.OK, 0, np.load(packet.starts, mmap_mode="r"))
-
-
-@cocotb.test()
-async def stream(dut: Any) -> None:
-    """Send everything; report cycles and differences of every packet, and every fault of the protocol."""
-    asked = from_json(StreamJob, job.load())
+async def pass_arrays(dut: Any) -> None:
+    """Send everything; report cycles and differences of every array, and every fault of the protocol."""
+    asked = job.load()
+    alone, config = asked["alone"], core_config(asked["config"])
     said = time.monotonic()
 
     def progress(beats: int) -> None:
@@ -48,22 +46,42 @@ async def stream(dut: Any) -> None:
             said = time.monotonic()
             job.progress(beats)
 
-    bench = CoreTestbench(dut, asked.config, FileModel(asked.packets), progress)
+    arrays = [_packets(config, **each) for each in asked["arrays"]]
+    pairs = [pair for array in arrays for pair in array]
+    waiting = deque(expected for _, expected in pairs)
+    bench = CoreTestbench(dut, config, lambda packet, config: waiting.popleft(), progress)
     await bench.reset()
-    bench.stall(asked.stalls, asked.stalls, cocotb.RANDOM_SEED % 2**32, asked.burst)
-    packets = [Packet(np.load(packet.data, mmap_mode="r"), packet.element_bytes) for packet in asked.packets]
+    bench.stall(asked["stalls"], asked["stalls"], cocotb.RANDOM_SEED % 2**32)
     failed = None
     try:
-        for group in [[packet] for packet in packets] if asked.alone else [packets]:
-            await bench.play(group, to_the_end=True)
+        for group in [[pair] for pair in pairs] if alone else [pairs]:
+            await bench.play([packet for packet, _ in group], to_the_end=True)
     except AssertionError as error:
         failed = str(error)
-    board = bench.scoreboard
-    taken, given = (tuple(list(packet.cycles) if asked.alone else _ends(packet.cycles) for packet in side)
-                    for side in (packets, board.seen))
-    job.report(StreamReport(taken, given, tuple(board.judged), failed))
+    rows: list[dict[str, Any]] = []
+    out = 0
+    for array in arrays:
+        blocks = [each for _, expected in array for each in expected]
+        seen, judged = bench.seen[out:out + len(blocks)], bench.judged[out:out + len(blocks)]
+        out += len(blocks)
+        wrong = [f"{block}: {fault}" if block.about else fault
+                 for block, fault in zip(blocks, judged, strict=False) if fault]
+        rows.append({"taken": _cycles((packet for packet, _ in array), alone), "given": _cycles(seen, alone),
+                     "difference": wrong[0] if wrong else failed if len(judged) < len(blocks) else None})
+    if not any(row["difference"] for row in rows):
+        rows = [row | {"difference": failed} for row in rows]
+    job.report({"arrays": rows})
 
 
-def _ends(cycles: Any) -> list[int]:
-    """First and last cycle, and number of beats."""
-    return [cycles[0], cycles[-1], len(cycles)] if len(cycles) else []
+def _cycles(packets: Iterable[Any], alone: bool) -> list[int]:
+    """The cycles of all beats, or the first, the last, and the number of beats."""
+    taken = [packet.cycles for packet in packets if len(packet.cycles)]
+    if alone:
+        return [cycle for cycles in taken for cycle in cycles]
+    return [taken[0][0], taken[-1][-1], sum(map(len, taken))] if taken else []
+
+
+@cocotb.test()
+async def stream(dut: Any) -> None:
+    """Arrays through a core of lines."""
+    await pass_arrays(dut)

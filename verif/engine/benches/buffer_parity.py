@@ -16,7 +16,7 @@ from cdma.golden.engine import Completion, Descriptor, Operation, Status
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.transfer.buffers import LaneMemory
 from cdma.verif.engine.memory import Behaviour
-from cdma.verif.engine.recovery import goes_on
+from cdma.verif.engine.recovery import goes_on, rounds
 from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
@@ -74,9 +74,7 @@ async def _alone(bench: EngineTestbench, memory: LaneMemory, lane: int, wait: in
     if wait:
         await bench.control.wait(wait)
         await _inject(bench, lane, memory.value)
-    seen = await channel.completion(bench.patience(descriptor))
-    bench.scoreboard.judge(descriptor, seen)
-    return seen
+    return await bench.completed(descriptor)
 
 
 @cocotb.test()
@@ -110,9 +108,7 @@ async def errors_among_transfers_that_overlap(dut: Any) -> None:
     bench = await ready(dut)
     memories = _memories(bench.config)
     both = [[each for each in memories if _operation(each) is operation] for operation in Operation]
-    for _ in range(share(12)):
-        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
-        bench.clear()
+    async for _ in rounds(bench, share(12), 2):
         hit = [(own[int(bench.rng.integers(len(own)))], int(bench.rng.integers(bench.config.lanes))) for own in both]
         descriptors = [_asked(bench, memory, bench.config.lanes + int(bench.rng.integers(3)))
                        for _ in range(5) for memory, _ in hit]
@@ -129,7 +125,6 @@ async def errors_among_transfers_that_overlap(dut: Any) -> None:
         bench.scoreboard.spoil()
         await bench.compare()
         await bench.counters()
-        await goes_on(bench)
 
 
 @cocotb.test()

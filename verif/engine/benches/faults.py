@@ -16,8 +16,8 @@ import numpy as np
 from cdma.golden.codec.coding import Coding
 from cdma.golden.engine import ENTRY_BYTES, RECORD_BYTES, Completion, Descriptor, Operation, Status
 from cdma.verif.engine.memory import Behaviour
-from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair
-from cdma.verif.engine.stimulus import NARROWINGS, damage, random_behaviour, random_tensor
+from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair, rounds
+from cdma.verif.engine.stimulus import NARROWINGS, damage, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _RESPONSES = (2, 3)
@@ -111,30 +111,33 @@ async def refused_descriptors(dut: Any) -> None:
     await bench.compare()
 
 
+def _span(descriptor: Descriptor, reads: bool) -> tuple[str, int, int]:
+    """Memory, address and size of what a transfer reads, or writes."""
+    if descriptor.operation == Operation.OFFLOAD:
+        return ("device", descriptor.source, descriptor.raw_bytes) if reads else (
+            "link", descriptor.destination, descriptor.capacity)
+    return ("link", descriptor.source, descriptor.packed_bytes) if reads else (
+        "device", descriptor.destination, descriptor.raw_bytes)
+
+
 @cocotb.test()
 async def errors_of_memory(dut: Any) -> None:
     """An error response at any address of either memory: status, lane and address of the burst."""
     bench = await ready(dut)
     first_case = int(bench.rng.integers(4))
-    for case in range(first_case, first_case + share(24)):
-        await bench.behave(random_behaviour(bench.rng))
+    async for number in rounds(bench, share(24)):
+        case = first_case + number
         pair = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
         resp = _RESPONSES[case % 2]
         for descriptor in pair:
-            offload = descriptor.operation == Operation.OFFLOAD
-            spans = [("device", descriptor.source, descriptor.raw_bytes),
-                     ("link", descriptor.destination, descriptor.capacity)] if offload else [
-                ("link", descriptor.source, descriptor.packed_bytes),
-                ("device", descriptor.destination, descriptor.raw_bytes)]
-            name, first, size = spans[case // 2 % 2]
+            reads = case // 2 % 2 == 0
+            name, first, size = _span(descriptor, reads)
             at = first + int(bench.rng.integers(size))
             last = at + int(bench.rng.choice([0, 64, size]))
-            reads = offload == (name == "device")
             await bench.fail(name, at, last, resp, reads=reads, writes=not reads)
             await bench.run([descriptor])
             await bench.heal()
-        await goes_on(bench)
 
 
 @cocotb.test()
@@ -142,58 +145,47 @@ async def errors_among_transfers_that_overlap(dut: Any) -> None:
     """Small transfers without a pause, both directions at once, and one error in each memory: every transfer ends as if
     it were alone."""
     bench = await ready(dut)
-    for _ in range(share(12)):
-        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
-        bench.clear()
+    async for _ in rounds(bench, share(12), 2):
         descriptors = [each for _ in range(7) for each in right_pair(bench, 2)]
         await bench.load()
         both = [[each for each in descriptors if each.operation == operation] for operation in Operation]
         for memory, of_offload in (("device", bool(bench.rng.integers(2))), ("link", bool(bench.rng.integers(2)))):
             each = both[0 if of_offload else 1][int(bench.rng.integers(1, 6))]
             reads = of_offload == (memory == "device")
-            first, size = (each.source, each.raw_bytes if of_offload else each.packed_bytes) if reads else (
-                each.destination, each.capacity if of_offload else each.raw_bytes)
+            _, first, size = _span(each, reads)
             at, resp = first + int(bench.rng.integers(size)), int(bench.rng.choice(_RESPONSES))
             await bench.fail(memory, at, at, resp, reads=reads, writes=not reads)
         await bench.run(descriptors)
         await bench.heal()
         await bench.counters()
-        await goes_on(bench)
 
 
 @cocotb.test()
 async def small_destinations(dut: Any) -> None:
     """Capacities that end in any block of the stream: nothing is written beyond, and the block is named."""
     bench = await ready(dut)
-    for _ in range(share(10)):
-        await bench.behave(random_behaviour(bench.rng))
+    async for _ in rounds(bench, share(10)):
         descriptors = []
         for _ in range(3):
             tensor = random_tensor(bench.rng, bench.config)
             size = bench.stream(tensor).size
             descriptors.append(bench.offload(tensor, capacity=int(bench.rng.choice(
                 [0, 1, size - 1, int(bench.rng.integers(size)), size]))))
-        await bench.load()
-        await bench.run(descriptors)
-        await goes_on(bench)
+        await bench.load_and_run(descriptors)
 
 
 @cocotb.test()
 async def damaged_streams(dut: Any) -> None:
     """Streams with faults of every kind: the right status and block, or the right bytes; never a hang."""
     bench = await ready(dut)
-    for _ in range(share(12)):
-        await bench.behave(random_behaviour(bench.rng))
-        bench.clear()
+    async for _ in rounds(bench, share(12)):
         tensors = [random_tensor(bench.rng, bench.config) for _ in range(24)]
         streams = [(bench.stream(each), each.coded_bytes(bench.config.block_bytes)) for each in tensors]
         descriptors = []
         for _, number, stream in damage(bench.rng, streams):
             descriptors += [bench.prefetch(stream, tensors[number], check_crc=False),
                             bench.prefetch(streams[number][0], tensors[number])]
-        await bench.load()
-        await bench.run(descriptors)
-        await goes_on(bench)
+        await bench.load_and_run(descriptors)
 
 
 @cocotb.test()
@@ -205,8 +197,7 @@ async def wrong_checksums(dut: Any) -> None:
         tensor = random_tensor(bench.rng, bench.config)
         right = bench.prefetch(bench.stream(tensor), tensor, check_crc=bench.config.crc)
         descriptors += [replace(right, crc=right.crc ^ 1 << int(bench.rng.integers(32))), right]
-    await bench.load()
-    await bench.run(descriptors)
+    await bench.load_and_run(descriptors)
     await goes_on(bench)
 
 
@@ -214,9 +205,7 @@ async def wrong_checksums(dut: Any) -> None:
 async def aborts(dut: Any) -> None:
     """An abort at any moment ends the transfer that runs, if one does, and only that."""
     bench = await ready(dut)
-    for round_ in range(share(30)):
-        await bench.behave(random_behaviour(bench.rng))
-        bench.clear()
+    async for round_ in rounds(bench, share(30)):
         for descriptor in right_pair(bench, 6 * bench.config.lanes)[::1 if round_ % 2 else -1]:
             await bench.load()
             channel = bench.control.channels[Operation(descriptor.operation)]
@@ -225,9 +214,7 @@ async def aborts(dut: Any) -> None:
             moment = 10 * round_ + 5 if round_ < 4 else int(bench.rng.choice([1, 20, 100, 500, 2000]))
             await bench.control.wait(moment + int(bench.rng.integers(10 if round_ < 4 else 50)))
             await channel.abort()
-            seen = await channel.completion(bench.patience(descriptor))
-            bench.scoreboard.judge(descriptor, seen, aborted=True)
-        await goes_on(bench)
+            await bench.completed(descriptor, aborted=True)
 
 
 @cocotb.test()
@@ -235,8 +222,7 @@ async def aborts_of_one_direction(dut: Any) -> None:
     """An abort of a direction leaves the other, and the descriptors that wait, alone."""
     bench = await ready(dut)
     for operation, channel in bench.control.channels.items():
-        for _ in range(share(4)):
-            bench.clear()
+        async for _ in rounds(bench, share(4), 0):
             descriptors = [each for _ in range(3) for each in right_pair(bench, 4 * bench.config.lanes)]
             await bench.load()
             await bench.push(descriptors)
@@ -245,35 +231,28 @@ async def aborts_of_one_direction(dut: Any) -> None:
             await channel.abort()
             ended = 0
             for descriptor in descriptors:
-                own = bench.control.channels[Operation(descriptor.operation)]
-                seen = await own.completion(bench.patience(descriptor))
-                bench.scoreboard.judge(descriptor, seen, aborted=own is channel)
+                seen = await bench.completed(descriptor, aborted=descriptor.operation == operation)
                 ended += seen.status is Status.ABORTED
             assert ended <= 1, f"an abort of {operation.name.lower()} ended {ended} transfers"
             # One that comes when nothing is at work does not end what comes next.
             await channel.abort()
-            await goes_on(bench)
 
 
 @cocotb.test()
 async def soft_resets(dut: Any) -> None:
     """A soft reset at any moment: all registers as after reset, no transaction left open, and all works."""
     bench = await ready(dut)
-    for _ in range(share(16)):
-        await bench.behave(random_behaviour(bench.rng))
-        bench.clear()
+    async for _ in rounds(bench, share(16)):
         descriptors = [each for _ in range(2) for each in right_pair(bench, 4 * bench.config.lanes)]
         await bench.load()
         await reset_softly(bench, descriptors)
-        await goes_on(bench)
 
 
 @cocotb.test()
 async def hard_resets(dut: Any) -> None:
     """A reset by the pin at any moment, with the memories reset as well."""
     bench = await ready(dut)
-    for _ in range(share(8)):
-        bench.clear()
+    async for _ in rounds(bench, share(8), 0):
         descriptors = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
         await bench.push(descriptors)
@@ -281,7 +260,6 @@ async def hard_resets(dut: Any) -> None:
         await bench.reset()
         for descriptor in descriptors:
             bench.scoreboard.lost(descriptor)
-        await goes_on(bench)
 
 
 async def burst_open(bench: EngineTestbench) -> None:
@@ -339,7 +317,7 @@ async def rings_that_cannot_be_read(dut: Any) -> None:
                                     place=bad)
                 assert replace(seen, cycles=0) == wanted, f"{seen} is the completion of the entry that cannot be read"
             else:
-                bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+                await bench.completed(descriptor)
         await ring.disable()
         await goes_on(bench)
 
@@ -356,6 +334,5 @@ async def noise_instead_of_streams(dut: Any) -> None:
             # The first header is right, so that the lanes get something.
             noise[:4] = bench.stream(tensor)[:4]
         descriptors.append(bench.prefetch(noise, tensor))
-    await bench.load()
-    await bench.run(descriptors)
+    await bench.load_and_run(descriptors)
     await goes_on(bench)

@@ -13,9 +13,10 @@ import numpy as np
 
 from cdma.golden.engine import Descriptor, Status
 from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.verif.engine.control import enabled
 from cdma.verif.engine.link_clock import TURN
 from cdma.verif.engine.memory import ANSWER, Behaviour
-from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair
+from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair, rounds
 from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
@@ -44,18 +45,14 @@ async def any_order(dut: Any) -> None:
         rings = bench.rings(16)
         await bench.load()
         await bench.link.clear()
-        for ring in rings.values():
-            await ring.enable()
-        assert {each.status for each in await bench.run(descriptors, rings)} == {Status.OK}
-        for ring in rings.values():
-            await ring.disable()
+        async with enabled(*rings.values()):
+            assert {each.status for each in await bench.run(descriptors, rings)} == {Status.OK}
         shuffled += await bench.link.count("shuffled", 0)
         await goes_on(bench)
-        for _ in range(share(10)):
+        async for _ in rounds(bench, share(10), 0):
             descriptors = right_pair(bench, 4 * bench.config.lanes)
             await bench.load()
             await reset_softly(bench, descriptors)
-            await goes_on(bench)
     assert shuffled > 0, "reads were answered in order"
 
 

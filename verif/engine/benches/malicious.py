@@ -32,8 +32,7 @@ async def malformed_streams(dut: Any) -> None:
             descriptors.append(bench.prefetch(stream, tensor, check_crc=False))
             if number % 3 == 0:
                 descriptors.append(bench.prefetch(streams[order[number]][0], tensor))
-        await bench.load()
-        completions = await bench.run(descriptors)
+        completions = await bench.load_and_run(descriptors)
         await bench.compare()
         done += len(tensors)
         refused += sum(completion.status is not Status.OK for completion in completions)

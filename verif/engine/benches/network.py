@@ -13,34 +13,36 @@ import numpy as np
 
 from cdma.golden.codec.coding import Coding
 from cdma.golden.engine import Completion, Descriptor, Operation, Status
-from cdma.golden.results import from_json
 from cdma.verif.common import job
 from cdma.verif.common.stream import Bytes
-from cdma.verif.engine.jobs import ArrayReport, NetworkJob, NetworkReport
+from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.stimulus import RawTensor
 from cdma.verif.engine.testbench import EngineTestbench, ready
 from cdma.verif.engine.toggles import bus_beats, toggles
+
+Row = dict[str, Any]
 
 
 @cocotb.test()
 async def network(dut: Any) -> None:
     """Report cycles, counts and the first difference of every array; faults that belong to none go to the first."""
-    asked = from_json(NetworkJob, job.load())
+    asked = job.load()
     bench = await ready(dut)
     bench.page_share = 0
-    link_bandwidth = asked.behaviour.bandwidth * asked.link_share
-    await bench.behave(asked.behaviour, replace(asked.behaviour, bandwidth=link_bandwidth))
-    tensors = [RawTensor(np.load(move.file), Coding(move.how.coding), move.how.narrow) for move in asked.moves]
-    flags = [{"fallback": move.how.fallback, "leave_raw": move.how.leave_raw} for move in asked.moves]
-    rows = [ArrayReport() for _ in tensors]
+    how = Behaviour(**asked["behaviour"])
+    await bench.behave(how, replace(how, bandwidth=how.bandwidth * asked["link_share"]))
+    tensors = [RawTensor(np.load(move["file"]), Coding(move["coding"]), move["narrow"]) for move in asked["moves"]]
+    flags = [{"fallback": move["fallback"], "leave_raw": move["leave_raw"]} for move in asked["moves"]]
+    rows: list[Row] = [{"offload_cycles": 0, "prefetch_cycles": 0, "raw_blocks": 0, "difference": None}
+                       for _ in tensors]
     offloads = [bench.offload(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     await bench.load()
     streams = [bench.stream(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     busy = dict.fromkeys(Operation, 0)
     try:
         await bench.link.clear()
-        for row, completion in zip(rows, await _move(bench, offloads, rows, 0, asked.row), strict=True):
-            row.offload_cycles, row.raw_blocks = completion.cycles, completion.raw_blocks
+        for row, completion in zip(rows, await _move(bench, offloads, rows, 0, asked["row"]), strict=True):
+            row |= {"offload_cycles": completion.cycles, "raw_blocks": completion.raw_blocks}
         written = await bench.link.traffic()
         await _compare(bench, offloads, rows)
         _beats(bench, "written", (written.write_beats, written.write_toggles), streams)
@@ -49,9 +51,9 @@ async def network(dut: Any) -> None:
         prefetches = [bench.prefetch(stream, tensor, source=offload.destination, destination=offload.source)
                       for tensor, stream, offload in zip(tensors, streams, offloads, strict=True)]
         await bench.link.clear()
-        completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows), asked.row)
+        completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows), asked["row"])
         for row, completion in zip(rows[::-1], completions, strict=True):
-            row.prefetch_cycles = completion.cycles
+            row["prefetch_cycles"] = completion.cycles
         read = await bench.link.traffic()
         await _compare(bench, prefetches, rows)
         # Whole beats are read, so bytes after the end of a stream pass too.
@@ -64,12 +66,18 @@ async def network(dut: Any) -> None:
         await bench.counters()
     except AssertionError as error:
         bench.scoreboard.fault(str(error))
-    if bench.scoreboard.differences and not any(row.difference for row in rows):
-        rows[0].note(bench.scoreboard.differences[0])
-    job.report(NetworkReport(tuple(rows), busy[Operation.OFFLOAD], busy[Operation.PREFETCH]))
+    if bench.scoreboard.differences and not any(row["difference"] for row in rows):
+        _note(rows[0], bench.scoreboard.differences[0])
+    job.report({"arrays": rows, "offload_cycles": busy[Operation.OFFLOAD],
+                "prefetch_cycles": busy[Operation.PREFETCH]})
 
 
-async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[ArrayReport], done: int,
+def _note(row: Row, difference: str | None) -> None:
+    """Keep the first difference."""
+    row["difference"] = row["difference"] or difference
+
+
+async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[Row], done: int,
                 queued: bool) -> list[Completion]:
     """Run descriptors, and note the difference of each completion.
 
@@ -83,9 +91,9 @@ async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: lis
         if not queued:
             await channel.push(descriptor)
         found.append(await channel.completion(bench.patience(descriptor)))
-        row.note(bench.scoreboard.judge(descriptor, found[-1]))
+        _note(row, bench.scoreboard.judge(descriptor, found[-1]))
         if found[-1].status is not Status.OK:
-            row.note(f"ended with {found[-1].status.name}")
+            _note(row, f"ended with {found[-1].status.name}")
     await feeder
     return found
 
@@ -98,7 +106,7 @@ def _beats(bench: EngineTestbench, what: str, seen: tuple[int, int], pieces: lis
                                f"{wanted[1]}")
 
 
-async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[ArrayReport]) -> None:
+async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[Row]) -> None:
     """Compare both memories; a byte that differs goes to the array whose destination it is in."""
     for memory, arena in ((bench.device, bench.device_arena), (bench.link, bench.link_arena)):
         expected, seen = arena.image.copy(), await memory.dump()
@@ -109,7 +117,7 @@ async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: 
             at = descriptor.destination - arena.base
             wrong = np.flatnonzero(expected[at:at + descriptor.capacity] != seen[at:at + descriptor.capacity])
             if 0 <= at < arena.size and wrong.size:
-                row.note(f"{'stream' if descriptor.packed_bytes == 0 else 'tensor'} byte {int(wrong[0])} is "
+                _note(row, f"{'stream' if descriptor.packed_bytes == 0 else 'tensor'} byte {int(wrong[0])} is "
                          f"{seen[at + wrong[0]]:#04x}, not {expected[at + wrong[0]]:#04x}")
     for memory in (bench.device, bench.link):
         for sentence in await memory.broken():

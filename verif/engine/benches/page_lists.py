@@ -87,8 +87,7 @@ async def bad_lists(dut: Any) -> None:
         for at, status in zip(_places(bench, descriptors, kinds, list(Operation)[number % 2]), kinds,
                               strict=True):
             descriptors[at] = await _spoil(bench, descriptors[at], status)
-        await bench.load()
-        found |= {each.status for each in await bench.run(descriptors)}
+        found |= {each.status for each in await bench.load_and_run(descriptors)}
         await bench.heal()
         await bench.counters()
         await goes_on(bench)
@@ -108,8 +107,7 @@ async def an_unreadable_list_behind_a_long_stream(dut: Any) -> None:
     for operation in Operation:
         own = [bench.move(operation, each) for each in (dense, short)]
         own[1] = await _spoil(bench, own[1], Status.PAGE_LIST_READ_ERROR)
-        await bench.load()
-        found = [each.status for each in await bench.run(own)]
+        found = [each.status for each in await bench.load_and_run(own)]
         assert found == [Status.OK, Status.PAGE_LIST_READ_ERROR]
         await bench.heal()
         await bench.counters()

@@ -11,8 +11,7 @@ from typing import Any
 import cocotb
 
 from cdma.golden.engine import OPEN, WINDOW_BYTES, Status, Window, Windows
-from cdma.verif.engine.recovery import goes_on, right_pair
-from cdma.verif.engine.stimulus import random_behaviour
+from cdma.verif.engine.recovery import right_pair, rounds
 from cdma.verif.engine.testbench import ready, share
 
 _BYTES = 20_000         # of a tensor at most: some need several pages
@@ -24,10 +23,7 @@ async def pages_outside(dut: Any) -> None:
     bench = await ready(dut)
     bench.page_share = 1
     seen: Counter[Status] = Counter()
-    for _ in range(2 + 4 * share(6)):
-        bench.clear()
-        await bench.confine(OPEN)
-        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+    async for _ in rounds(bench, 2 + 4 * share(6), 2):
         blocks = max(3 * bench.config.lanes, _BYTES // bench.config.block_bytes)
         descriptors = [each for _ in range(6) for each in right_pair(bench, blocks)]
         await bench.load()
@@ -40,7 +36,6 @@ async def pages_outside(dut: Any) -> None:
         seen.update(each.status for each in await bench.run(descriptors))
         await bench.compare()
         await bench.confine(OPEN)
-        await goes_on(bench)
     missing = {Status.OK, Status.PAGE_OUTSIDE, Status.SOURCE_OUTSIDE_WINDOW,
                Status.DESTINATION_OUTSIDE_WINDOW} - set(seen)
     assert not missing, f"no transfer ended with {', '.join(each.name for each in missing)}"

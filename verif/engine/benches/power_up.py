@@ -49,8 +49,7 @@ def _tensors(bench: EngineTestbench, coding: Coding) -> list[RawTensor]:
 
 async def _move(bench: EngineTestbench, tensors: list[RawTensor]) -> list[Completion]:
     offloads = [bench.offload(tensor) for tensor in tensors]
-    await bench.load()
-    out = await bench.run(offloads)
+    out = await bench.load_and_run(offloads)
     await bench.compare()
     streams = [listed_bytes(bench.link_arena, descriptor.destination, descriptor, completion.bytes_written)
                for descriptor, completion in zip(offloads, out, strict=True)]

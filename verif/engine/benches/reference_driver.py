@@ -11,7 +11,7 @@ from cdma.driver import Pages
 from cdma.golden.engine import Operation, Status, Window
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.recovery import goes_on
-from cdma.verif.engine.software import POLLS, Code, Software, check_result, error_text, two_transfers
+from cdma.verif.engine.software import POLLS, Code, Software, error_text, started, two_transfers
 from cdma.verif.engine.stimulus import random_tensor
 from cdma.verif.engine.testbench import ready
 
@@ -21,9 +21,7 @@ _ATTRIBUTES = ("set_lane_attributes", "set_link_attributes")
 @cocotb.test()
 async def finds_the_engine(dut: Any) -> None:
     """Initialising reads the configuration of the engine; without an engine it returns an error."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     config = bench.config
     for name in ("lanes", "beat_bytes", "link_beat_bytes", "address_bits", "block_bytes", "queue_depth", "crc",
                  "narrowing", "page_lists", "address_windows", "attribute_registers", "write_back", "buffer_parity"):
@@ -41,10 +39,8 @@ async def finds_the_engine(dut: Any) -> None:
 @cocotb.test()
 async def there_and_back(dut: Any) -> None:
     """Blocking offloads and prefetches, all counts compared with golden."""
-    bench = await ready(dut)
+    bench, software = await started(dut)
     await bench.behave(Behaviour(latency=30, stalls=0.2))
-    software = Software(bench)
-    assert await software.init() == 0
     for _ in range(4):
         bench.clear()
         tensor = random_tensor(bench.rng, bench.config, narrows=False)
@@ -52,10 +48,8 @@ async def there_and_back(dut: Any) -> None:
         assert room >= bench.stream(tensor).size
         offload = bench.offload(tensor, capacity=room)
         await bench.load()
-        status = await software.transfer(offload)
-        assert status == Status.OK, error_text(status)
+        await software.succeeds(offload)
         packed = software.found
-        check_result(bench, software, offload)
         await bench.compare()
         prefetch = bench.prefetch(bench.stream(tensor), tensor, check_crc=bench.config.crc, written=offload)
         status = await software.transfer(replace(prefetch, packed_bytes=packed.bytes_written, crc=packed.crc))
@@ -69,9 +63,7 @@ async def there_and_back(dut: Any) -> None:
 @cocotb.test()
 async def events_and_counters(dut: Any) -> None:
     """An enabled event raises the interrupt until it is taken; counters count since they were last taken."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     tensor = random_tensor(bench.rng, bench.config, narrows=False)
     offload = bench.offload(tensor)
     await bench.load()
@@ -100,9 +92,7 @@ async def events_and_counters(dut: Any) -> None:
 @cocotb.test()
 async def errors(dut: Any) -> None:
     """Calls return statuses unchanged, and codes for a full and an empty queue."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     tensor = random_tensor(bench.rng, bench.config, narrows=False)
     offload = bench.offload(tensor)
     await bench.load()
@@ -130,9 +120,7 @@ async def errors(dut: Any) -> None:
 @cocotb.test()
 async def a_timeout_in_mid_transfer(dut: Any) -> None:
     """After a blocking call gave up, the next one returns its own result, and the late one is dropped."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     for operation in Operation:
         await bench.behave(Behaviour(latency=200, bandwidth=0.2))
         bench.clear()
@@ -144,7 +132,7 @@ async def a_timeout_in_mid_transfer(dut: Any) -> None:
         software.driver.state.polls = POLLS
         assert await software.transfer(second) == Status.OK
         bench.scoreboard.expected(first)
-        check_result(bench, software, second)
+        software.check(second)
         assert software.driver.state.late[operation - 1] == 0
         await bench.compare()
         # A late completion is not returned for a submitted descriptor either.
@@ -154,7 +142,7 @@ async def a_timeout_in_mid_transfer(dut: Any) -> None:
         software.driver.state.polls = POLLS
         assert await software.submit(second, 77) == 0
         assert await software.wait(operation) == (Status.OK, 77)
-        check_result(bench, software, second)
+        software.check(second)
         # Several in a row, followed by submitted descriptors.
         software.driver.state.polls = 1
         for _ in range(3):
@@ -171,9 +159,7 @@ async def a_timeout_in_mid_transfer(dut: Any) -> None:
 @cocotb.test()
 async def draining(dut: Any) -> None:
     """After cdma_drain no buffer of the direction is in use and no completion is left; the other direction goes on."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     for operation in Operation:
         await bench.behave(Behaviour(latency=200, bandwidth=0.2))
         bench.clear()
@@ -195,11 +181,10 @@ async def draining(dut: Any) -> None:
         for descriptor in (first, second):
             bench.scoreboard.lost(descriptor)
         assert await software.wait(other.operation) == (Status.OK, 5)
-        check_result(bench, software, other)
+        software.check(other)
         await bench.quiet()
         await bench.compare()
-        assert await software.transfer(second) == Status.OK
-        check_result(bench, software, second)
+        await software.succeeds(second)
         assert await software.call("drain", operation) == 0      # with nothing to do
 
 
@@ -207,9 +192,7 @@ async def draining(dut: Any) -> None:
 async def attributes_of_ports(dut: Any) -> None:
     """What the driver chooses is at every burst; what does not fit is refused, and everything where no register is
     built."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     if not bench.config.attribute_registers:
         assert [await software.call(name, 15, 2, 5, 0) for name in _ATTRIBUTES] == 2 * [Code.NOT_BUILT]
         assert "FEATURES" in error_text(Code.NOT_BUILT)
@@ -221,8 +204,7 @@ async def attributes_of_ports(dut: Any) -> None:
     tensor = random_tensor(bench.rng, bench.config)
     offload = bench.offload(tensor)
     await bench.load()
-    assert await software.transfer(offload) == Status.OK
-    check_result(bench, software, offload)
+    await software.succeeds(offload)
     await bench.compare()
     assert await software.call("set_lane_attributes", 15, 2, 5, user + 1) == (Code.ARGUMENT if user < 0xFFFF else 0)
 
@@ -231,9 +213,7 @@ async def attributes_of_ports(dut: Any) -> None:
 async def starts_on_a_silent_link(dut: Any) -> None:
     """Without a time limit the engine waits for a link that does not answer: a new driver resets it, and knows when the
     buffers of the old transfer are free."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     tensor = random_tensor(bench.rng, bench.config)
     offload = bench.offload(tensor)
     await bench.load()

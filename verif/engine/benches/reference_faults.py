@@ -8,18 +8,10 @@ import cocotb
 
 from cdma.golden.engine import Descriptor, Operation, Status
 from cdma.verif.engine.recovery import READ, USES, WRITE
-from cdma.verif.engine.software import POLLS, Code, RingMemory, Software, check_result, two_transfers
-from cdma.verif.engine.testbench import EngineTestbench, ready
+from cdma.verif.engine.software import POLLS, Code, RingMemory, Software, started, two_transfers
+from cdma.verif.engine.testbench import EngineTestbench
 
 _LIMIT = 1 << 11
-
-
-async def _started(dut: Any) -> tuple[EngineTestbench, Software]:
-    bench = await ready(dut)
-    bench.page_share = 0
-    software = Software(bench)
-    assert await software.init() == 0
-    return bench, software
 
 
 def _status(memory: str, channels: tuple[str, ...], kind: str) -> Status:
@@ -29,15 +21,14 @@ def _status(memory: str, channels: tuple[str, ...], kind: str) -> Status:
 async def _works(bench: EngineTestbench, software: Software, asked: Descriptor) -> None:
     """The same transfer, which failed before, is done."""
     await bench.compare()
-    assert await software.transfer(asked) == Status.OK
-    check_result(bench, software, asked)
+    await software.succeeds(asked)
     await bench.compare()
 
 
 @cocotb.test()
 async def memories_that_answer_with_errors(dut: Any) -> None:
     """The call returns the status; the result has response and place, and no counts."""
-    bench, software = await _started(dut)
+    bench, software = await started(dut, page_share=0)
     for operation, memories in USES.items():
         for name, channels in memories.items():
             bench.clear()
@@ -58,7 +49,7 @@ async def memories_that_answer_with_errors(dut: Any) -> None:
 @cocotb.test()
 async def ports_that_do_not_answer(dut: Any) -> None:
     """The call returns within the time limit; while the port is isolated, the direction cannot be drained."""
-    bench, software = await _started(dut)
+    bench, software = await started(dut, page_share=0)
     await software.call("set_time_limit", _LIMIT, _LIMIT)
     for operation, memories in USES.items():
         for name, channels in memories.items():
@@ -83,10 +74,10 @@ async def ports_that_do_not_answer(dut: Any) -> None:
 @cocotb.test()
 async def entries_that_cannot_be_read(dut: Any) -> None:
     """The ring is disabled and takes nothing until it is enabled again; then the same entry is read."""
-    bench, software = await _started(dut)
+    bench, software = await started(dut, page_share=0)
     operation = Operation.OFFLOAD
     _, asked = two_transfers(bench, operation)
-    ring = RingMemory(bench, software, 4)
+    ring = RingMemory(software, 4)
     await bench.load()
     assert await ring.set_up(operation) == 0
     await bench.link.fail(ring.place, ring.place + 63, 2, writes=False)
@@ -97,5 +88,5 @@ async def entries_that_cannot_be_read(dut: Any) -> None:
     await bench.link.heal()
     assert await ring.call("ring_enable") == 0
     assert await software.wait(operation) == (Status.OK, 5)
-    check_result(bench, software, asked)
+    software.check(asked)
     await bench.compare()

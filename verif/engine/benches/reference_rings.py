@@ -9,18 +9,15 @@ import numpy as np
 
 from cdma.golden.engine import Operation, Status
 from cdma.verif.engine.memory import Behaviour
-from cdma.verif.engine.software import POLLS, Code, RingMemory, Software, two_transfers
+from cdma.verif.engine.software import POLLS, Code, RingMemory, started, two_transfers
 from cdma.verif.engine.stimulus import random_tensor
-from cdma.verif.engine.testbench import ready
 
 
 @cocotb.test()
 async def ring(dut: Any) -> None:
     """Descriptors through a ring in link memory, around its end."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
-    ring = RingMemory(bench, software, 4)
+    bench, software = await started(dut)
+    ring = RingMemory(software, 4)
     assert await ring.set_up(Operation.OFFLOAD) == 0
     for number in range(2 * ring.entries + 1):
         tensor = random_tensor(bench.rng, bench.config, most_blocks=2, narrows=False)
@@ -35,13 +32,11 @@ async def ring(dut: Any) -> None:
 @cocotb.test()
 async def ring_and_window(dut: Any) -> None:
     """An entry of the ring takes the place that the driver has just read as free: the driver returns CDMA_E_FULL."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     await bench.behave(Behaviour(latency=100, bandwidth=0.1))
     channel = bench.control.channels[Operation.OFFLOAD]
     long, short = two_transfers(bench, Operation.OFFLOAD, blocks=16 * bench.config.lanes)
-    ring = RingMemory(bench, software, 4)
+    ring = RingMemory(software, 4)
     await bench.load()
     assert await ring.set_up(Operation.OFFLOAD) == 0
     assert await ring.submit(short, 1000, publish=False) == 0
@@ -76,13 +71,11 @@ async def ring_and_window(dut: Any) -> None:
 @cocotb.test()
 async def a_ring_changed_in_mid_fetch(dut: Any) -> None:
     """A ring is replaced while one of its entries is being read: after that the engine reads only the new ring."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     await bench.behave(Behaviour(), Behaviour(latency=250))
     channel = bench.control.channels[Operation.OFFLOAD]
     _, short = two_transfers(bench, Operation.OFFLOAD)
-    rings = [RingMemory(bench, software, entries) for entries in (8, 4, 16)]
+    rings = [RingMemory(software, entries) for entries in (8, 4, 16)]
     await bench.load()
     for number, ring in enumerate(rings):
         assert await ring.set_up(Operation.OFFLOAD) == 0
@@ -114,10 +107,8 @@ async def a_ring_changed_in_mid_fetch(dut: Any) -> None:
 @cocotb.test()
 async def refused_rings(dut: Any) -> None:
     """A disabled ring takes no descriptors, and the engine refuses rings that the driver does not."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
-    ring = RingMemory(bench, software, 4)
+    bench, software = await started(dut)
+    ring = RingMemory(software, 4)
     _, short = two_transfers(bench, Operation.OFFLOAD)
     await bench.load()
     top = 1 << bench.config.address_bits

@@ -8,8 +8,8 @@ from typing import Any
 import cocotb
 
 from cdma.golden.engine import WINDOW_BYTES, Operation, Status, Window, Windows
-from cdma.verif.engine.software import Code, RingMemory, Software, both_work, error_text, two_transfers
-from cdma.verif.engine.testbench import EngineTestbench, ready
+from cdma.verif.engine.software import Code, RingMemory, Software, error_text, started, two_transfers
+from cdma.verif.engine.testbench import EngineTestbench
 
 
 async def _set(software: Software, windows: Windows) -> int:
@@ -25,13 +25,16 @@ def _all(bench: EngineTestbench) -> Windows:
 @cocotb.test()
 async def windows_and_their_lock(dut: Any) -> None:
     """Transfers inside work, those outside have their statuses; a new driver finds the windows as they were."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     windows = _all(bench)
     assert await _set(software, windows) == 0
     await bench.confine(windows)
-    await both_work(bench, software)
+    for operation in Operation:
+        bench.clear()
+        asked, _ = two_transfers(bench, operation)
+        await bench.load()
+        await software.succeeds(asked)
+        await bench.compare()
     built = bench.config.attribute_registers
     assert await software.call("set_link_attributes", 15, 2, 5, 0) == (0 if built else Code.NOT_BUILT)
     if built:
@@ -59,9 +62,7 @@ async def windows_and_their_lock(dut: Any) -> None:
 @cocotb.test()
 async def mistakes(dut: Any) -> None:
     """Windows that end with the address space, and windows that are in use and are not changed."""
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     top = 1 << bench.config.address_bits
     # The end of the address space may be given as it is.
     ends: list[Any] = [SimpleNamespace(base=base, limit=top) for base in (4096, 8192)]
@@ -70,7 +71,7 @@ async def mistakes(dut: Any) -> None:
             for end in ("BASE", "LIMIT") for half in ("LO", "HI")] == [4096, 0, 0, 0, 8192, 0, 0, 0]
     windows = _all(bench)
     assert await _set(software, windows) == 0
-    ring = RingMemory(bench, software, 4)
+    ring = RingMemory(software, 4)
     assert await ring.set_up(Operation.OFFLOAD) == 0
     assert await _set(software, windows) == Code.REFUSED
     assert await ring.call("ring_disable") == 0

@@ -11,8 +11,8 @@ from cocotb.task import resume
 from cdma.golden.engine import RECORD_BYTES, Operation, Status
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.recovery import goes_on
-from cdma.verif.engine.software import Code, Software, check_result, two_transfers
-from cdma.verif.engine.testbench import EngineTestbench, ready
+from cdma.verif.engine.software import Code, Software, started, two_transfers
+from cdma.verif.engine.testbench import EngineTestbench
 
 _POLLS = 64
 
@@ -53,9 +53,7 @@ class _Records:
 
 
 async def _started(dut: Any, entries: int = 4) -> tuple[EngineTestbench, Software, _Records]:
-    bench = await ready(dut)
-    software = Software(bench)
-    assert await software.init() == 0
+    bench, software = await started(dut)
     return bench, software, _Records(bench, software, entries)
 
 
@@ -69,13 +67,12 @@ async def completions_from_memory(dut: Any) -> None:
         await bench.load()
         software.reads.clear()
         for step in range(6):
-            assert await software.transfer(pair[step % 2]) == Status.OK
-            check_result(bench, software, pair[step % 2])
+            await software.succeeds(pair[step % 2])
         for tag in range(3):
             assert await software.submit(pair[tag % 2], tag) == 0
         for tag in range(3):
             assert await software.wait(operation) == (Status.OK, tag)
-            check_result(bench, software, pair[tag % 2])
+            software.check(pair[tag % 2])
         page = bench.control.registers[f"{operation.name}_COMPLETIONS"].offset
         assert not any(page <= offset < page + 4 or page - 0x48 <= offset < page - 8 for offset in software.reads), (
             f"completions were read from registers: {software.reads}")
@@ -105,10 +102,9 @@ async def back_to_the_registers(dut: Any) -> None:
         await records.copy()
         for tag in range(4):
             assert await software.wait(operation) == (Status.OK, tag)
-            check_result(bench, software, pair[tag % 2])
+            software.check(pair[tag % 2])
         assert not software.driver.state.records[operation - 1]
-        assert await software.transfer(pair[0]) == Status.OK
-        check_result(bench, software, pair[0])
+        await software.succeeds(pair[0])
     await bench.compare()
 
 
@@ -145,7 +141,7 @@ async def records_that_cannot_be_written(dut: Any) -> None:
             await records.copy()
             for tag in range(4):
                 assert await software.wait(operation) == (Status.OK, tag)
-                check_result(bench, software, pair[tag % 2])
+                software.check(pair[tag % 2])
             # The driver asks now and then whether the ring is enabled.
             for _ in range(_POLLS):
                 assert await software.poll(operation) == Code.PENDING
@@ -170,7 +166,6 @@ async def what_is_refused(dut: Any) -> None:
             assert await bench.control.read(f"{operation.name}_WRITE_BACK_CONTROL") == 0
             pair = two_transfers(bench, operation, 2)
             await bench.load()
-            assert await software.transfer(pair[0]) == Status.OK
-            check_result(bench, software, pair[0])
+            await software.succeeds(pair[0])
     await records.copy()
     await goes_on(bench)

@@ -81,10 +81,7 @@ async def _recovers(bench: EngineTestbench) -> None:
 
 async def _ended(bench: EngineTestbench, descriptor: Descriptor, *, aborted: bool = False) -> Status:
     """The status of a transfer whose port may be silent."""
-    channel = bench.control.channels[Operation(descriptor.operation)]
-    seen = await channel.completion(bench.patience(descriptor) + 4 * longest_silence(bench))
-    bench.scoreboard.judge(descriptor, seen, aborted=aborted)
-    return seen.status
+    return (await bench.completed(descriptor, aborted=aborted, longer=4 * longest_silence(bench))).status
 
 
 def _for_lists(operation: Operation, memory: str, channels: tuple[str, ...]) -> bool:
@@ -284,8 +281,7 @@ async def limits_that_are_too_short(dut: Any) -> None:
                                 seed=int(bench.rng.integers(1 << 30)))
         bench.clear()
         descriptors = [_transfer(bench, operation) for _ in range(2) for operation in Operation]
-        await bench.load()
-        found |= {each.status for each in await bench.run(descriptors)}
+        found |= {each.status for each in await bench.load_and_run(descriptors)}
         await limit_ports(bench)
         await _recovers(bench)
     assert found - {Status.OK}, "no limit was too short"

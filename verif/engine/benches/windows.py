@@ -12,7 +12,7 @@ from typing import Any
 import cocotb
 
 from cdma.golden.engine import OPEN, RECORD_BYTES, WINDOW_BYTES, Descriptor, Operation, Status, Window, Windows
-from cdma.verif.engine.control import Ring
+from cdma.verif.engine.control import Ring, enabled
 from cdma.verif.engine.layout import Arena
 from cdma.verif.engine.lite import refused
 from cdma.verif.engine.recovery import goes_on, right_pair
@@ -123,11 +123,8 @@ async def windows_among_transfers(dut: Any) -> None:
         windows = Windows(OPEN.device, Window(first // WINDOW_BYTES * WINDOW_BYTES, max(limit, WINDOW_BYTES)))
         await bench.load()
         await bench.confine(windows)
-        for ring in (rings or {}).values():
-            await ring.enable()
-        await bench.run(descriptors, rings)
-        for ring in (rings or {}).values():
-            await ring.disable()
+        async with enabled(*(rings or {}).values()):
+            await bench.run(descriptors, rings)
         await bench.compare()
         await bench.counters()
 
@@ -181,12 +178,11 @@ async def windows_in_use(dut: Any) -> None:
         await refused(bench.control.write("DEVICE_BASE_LO", WINDOW_BYTES), "DEVICE_BASE_LO")
         assert await bench.control.read("REFUSED") == 1
         await bench.control.write("REFUSED", 1)
-        bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)), channel=operation)
+        await bench.completed(asked)
         ring = bench.rings(2)[operation]
-        await ring.enable()
-        await refused(bench.control.write("LINK_LIMIT_LO", WINDOW_BYTES), "LINK_LIMIT_LO")
-        await bench.control.write("REFUSED", 1)
-        await ring.disable()
+        async with enabled(ring):
+            await refused(bench.control.write("LINK_LIMIT_LO", WINDOW_BYTES), "LINK_LIMIT_LO")
+            await bench.control.write("REFUSED", 1)
         assert await _bounds(bench) == [0] * len(_BOUNDS)
         await goes_on(bench)
 
@@ -201,7 +197,7 @@ async def rings_outside(dut: Any) -> None:
             bench.clear()
             size = entries * RECORD_BYTES
             first = bench.link_arena.take(4 * max(size, WINDOW_BYTES), align=WINDOW_BYTES)
-            ring = Ring(bench.control, channel, bench.link, bench.link_arena, entries)
+            ring = Ring(bench, channel, entries)
             pages = -(-size // WINDOW_BYTES)
             window = Window(first + WINDOW_BYTES, first + (1 + pages) * WINDOW_BYTES)
             await bench.confine(Windows(link=window))

@@ -24,8 +24,8 @@ from cdma.golden.engine import (
     Window,
     Windows,
 )
-from cdma.verif.common.base import CLOCK_NS
-from cdma.verif.engine.control import Channel, WriteBackRing
+from cdma.verif.common.job import CLOCK_NS
+from cdma.verif.engine.control import Channel, WriteBackRing, enabled
 from cdma.verif.engine.lite import refused
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.recovery import (
@@ -36,6 +36,7 @@ from cdma.verif.engine.recovery import (
     ports_are_back,
     reset_softly,
     right_pair,
+    rounds,
 )
 from cdma.verif.engine.stimulus import random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
@@ -80,14 +81,10 @@ async def records_of_both_directions(dut: Any) -> None:
         rings = bench.write_back(entries)
         descriptors = _mixed(bench, 6 + share(40))
         await bench.load()
-        for ring in (*rings.values(), *(descriptor_rings or {}).values()):
-            await ring.enable()
-        statuses |= {done.status for done in await bench.run(descriptors, descriptor_rings)}
-        for channel in bench.control.channels.values():
-            assert await channel.read("COMPLETIONS") == 0 and await channel.read("COMPLETION_0") == 0
-        await _stop(rings)
-        for ring in (descriptor_rings or {}).values():
-            await ring.disable()
+        async with enabled(*rings.values(), *(descriptor_rings or {}).values()):
+            statuses |= {done.status for done in await bench.run(descriptors, descriptor_rings)}
+            for channel in bench.control.channels.values():
+                assert await channel.read("COMPLETIONS") == 0 and await channel.read("COMPLETION_0") == 0
         await bench.quiet()
         await bench.compare()
         await bench.counters()
@@ -106,19 +103,17 @@ async def full_rings(dut: Any) -> None:
         descriptors = [right_pair(bench, 1)[operation - 1] for _ in range(depth + 5)]
         others = [right_pair(bench, 1)[2 - operation] for _ in range(4)]
         await bench.load()
-        for ring in rings.values():
-            await ring.enable()
-        channel, ring = bench.control.channels[operation], rings[operation]
-        await channel.feed(descriptors)
+        async with enabled(*rings.values()):
+            channel, ring = bench.control.channels[operation], rings[operation]
+            await channel.feed(descriptors)
 
-        patience = 20 * bench.patience(descriptors[0])
-        assert await bench.control.sets("STATUS", f"{channel.prefix}_BLOCKED", patience), "a full ring does not show"
-        state = await channel.fields("WRITE_BACK_STATUS")
-        assert (state["WAITING"], state["FULL"]) == (depth, 1) and await ring.read("TAIL") == 3
-        await bench.run(others)
-        for descriptor in descriptors:
-            bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
-        await _stop(rings)
+            assert await bench.control.sets("STATUS", f"{channel.prefix}_BLOCKED", 20 * bench.patience(
+                descriptors[0])), "a full ring does not show"
+            state = await channel.fields("WRITE_BACK_STATUS")
+            assert (state["WAITING"], state["FULL"]) == (depth, 1) and await ring.read("TAIL") == 3
+            await bench.run(others)
+            for descriptor in descriptors:
+                await bench.completed(descriptor)
         await bench.quiet()
         await bench.compare()
 
@@ -148,7 +143,7 @@ async def records_behind_their_data(dut: Any) -> None:
             assert await bench.device.open() + await bench.link.open(), "no response is missing"
             for memory in (bench.device, bench.link):
                 await memory.silence(())
-            bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)))
+            await bench.completed(asked)
             after = (await bench.link.traffic()).write_bursts
             # At the port's limit of open bursts, data wait for responses too; a record would be one more.
             assert after == before + 1 or before == bench.config.outstanding_reads, \
@@ -220,9 +215,9 @@ async def interrupts_of_records(dut: Any) -> None:
                     bench.scoreboard.judge(left[operation].pop(0), done)
         for feeder in feeders:
             await feeder
-        for operation, channel in bench.control.channels.items():
-            for descriptor in left[operation]:
-                bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+        for waiting in left.values():
+            for descriptor in waiting:
+                await bench.completed(descriptor)
         watcher.cancel()
         cycles = round(get_sim_time("ns") - began) // CLOCK_NS
         reports = sum(each // count + (cycles // time if time else 0) for each in flagged)
@@ -253,13 +248,13 @@ async def records_that_cannot_be_written(dut: Any) -> None:
         others = cocotb.start_soon(bench.run([each for each in descriptors if each.operation != operation]))
         await channel.feed(own)
         for descriptor in own[:bad]:
-            bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+            await bench.completed(descriptor)
         assert await _failed(channel, bench, bench.patience(own[bad])), "no cause says that a record failed"
         # Responses to records behind it may be outstanding.
         await rings[operation].disable()
         assert await rings[operation].read("TAIL") == bad
         for descriptor in own[bad:]:
-            bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+            await bench.completed(descriptor)
         await others
         await bench.link.heal()
         await rings[operation].accept()
@@ -291,15 +286,14 @@ async def links_that_do_not_answer(dut: Any) -> None:
             assert await rings[operation].read("CONTROL") == 0 and await rings[operation].read("TAIL") == 0
             assert (await bench.control.fields("STATUS"))["LINK_WRITE_ISOLATED"]
             channel.records = None
-            bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)))
+            await bench.completed(asked)
             await bench.link.silence(())
             await ports_are_back(bench)
             await bench.control.write("IRQ_STATUS", _ALL_CAUSES)
             await rings[operation].accept()
             await rings[operation].enable()
             descriptors = right_pair(bench, 2)
-            await bench.load()
-            await bench.run(descriptors)
+            await bench.load_and_run(descriptors)
             await rings[operation].disable()
             await goes_on(bench)
 
@@ -323,8 +317,8 @@ async def rings_outside(dut: Any) -> None:
         for address, windows in places:
             if bench.config.address_windows:
                 await bench.confine(windows)
-            for name, value in (("BASE_LO", address & 0xFFFF_FFFF), ("BASE_HI", address >> 32), ("SIZE", ring.entries)):
-                await ring.write(name, value)
+            ring.address = address
+            await ring.place()
             await refused(ring.write("CONTROL", 1), f"a write-back ring at {address:#x}")
             assert await ring.read("CONTROL") == 0
             assert (await channel.fields("REFUSED"))["WRITE_BACK"] == 1
@@ -338,9 +332,7 @@ async def rings_outside(dut: Any) -> None:
 async def resets_among_records(dut: Any) -> None:
     """A soft reset at any moment leaves no burst open, and rings set up anew work."""
     bench = await ready(dut)
-    for _ in range(2 + share(20)):
-        await bench.behave(random_behaviour(bench.rng))
-        bench.clear()
+    async for _ in rounds(bench, 2 + share(20)):
         rings = bench.write_back(4)
         descriptors = [each for _ in range(3) for each in right_pair(bench, bench.config.lanes)]
         await bench.load()
@@ -352,7 +344,5 @@ async def resets_among_records(dut: Any) -> None:
             await ring.enable()
         await bench.compare()
         descriptors = right_pair(bench, 2)
-        await bench.load()
-        await bench.run(descriptors)
+        await bench.load_and_run(descriptors)
         await _stop(rings)
-        await goes_on(bench)

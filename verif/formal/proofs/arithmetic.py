@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from cdma.hdl.codec.narrowing.rounding import place, shift, up, widen
 from cdma.hdl.common.bits import length, ones, thermometer
@@ -54,22 +54,12 @@ def _masks(h: Harness) -> None:
     h.cover("all", mask.all())
 
 
-class _Counter(Elaboratable):
-    """A module with a counter; ``build`` makes it count."""
-
-    def __init__(self, build: Callable[[Module, Signal], None], value: Signal):
-        self._build, self._value = build, value
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        self._build(m, self._value)
-        return m
-
-
 def _beside(h: Harness, build: Callable[[Module, Signal], None], following: Callable[[Signal], Value]) -> Signal:
     """A counter beside one that takes the following value."""
     value, plain = Signal(_COUNTER_BITS, name="value"), Signal(_COUNTER_BITS, name="plain")
-    h.add("dut", _Counter(build, value))
+    m = Module()
+    build(m, value)
+    h.add("dut", m)
     h.m.d.sync += plain.eq(following(plain))
     h.check("counts", value == plain)
     h.cover("other_than_zero", value.any())

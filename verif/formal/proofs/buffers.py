@@ -12,7 +12,7 @@ from cdma.hdl.common.skid import Skid, Spare
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
-from cdma.verif.formal.proofs.parts import place_after
+from cdma.verif.formal.proofs.parts import choose, moves, place_after
 
 __all__ = ["PROOFS", "Watch", "of_engine"]
 
@@ -33,15 +33,13 @@ class Watch:
         A transfer comes out, and what it carries.
     level
         Transfers inside.
-    bits : int
-        Of ``level``.
     """
 
-    def __init__(self, h: Harness, enters: Value, payload: Value, leaves: Value, shown: Value, level: Value, bits: int):
+    def __init__(self, h: Harness, enters: Value, payload: Value, leaves: Value, shown: Value, level: Signal):
         m = h.m
         self.held = Signal(name="watch_held")
         self.done = Signal(name="watch_done")
-        self.ahead = Signal(bits, name="watch_ahead")
+        self.ahead = Signal(len(level), name="watch_ahead")
         self.payload = Signal(len(payload), name="watch_payload", reset_less=True)
         starts = Signal(name="watch_starts")
         m.d.comb += starts.eq(h.free(1, "watch_this") & enters & ~self.held & ~self.done)
@@ -56,47 +54,44 @@ class Watch:
         h.cover("watched_leaves", self.done)
 
 
-def _moves(stream: Any) -> Value:
-    return stream.valid & stream.ready
-
-
-def _counted(h: Harness, dut: Any, capacity: int) -> Signal:
-    """Transfers in the buffer, counted at its ports."""
+def _buffer(h: Harness, buffer: Any, capacity: int) -> tuple[Any, Signal]:
+    """A buffer, and the transfers in it, counted at its ports."""
+    dut = h.add("dut", buffer)
+    h.drive(dut.i, "i")
+    h.keeps(dut.o, "o")
     level = Signal(range(capacity + 2), name="level")
-    h.m.d.sync += level.eq(level + _moves(dut.i) - _moves(dut.o))
-    h.check("none_from_nothing", ~_moves(dut.o) | (level + _moves(dut.i) != 0))
+    h.m.d.sync += level.eq(level + moves(dut.i) - moves(dut.o))
+    h.check("none_from_nothing", ~moves(dut.o) | (level + moves(dut.i) != 0))
     h.check("level_fits", level <= capacity)
     h.cover("full", level == capacity)
-    return level
+    return dut, level
+
+
+def _watch(h: Harness, dut: Any, level: Signal) -> Watch:
+    return Watch(h, moves(dut.i), dut.i.payload, moves(dut.o), dut.o.payload, level)
 
 
 def _skid(h: Harness) -> None:
     """The skid buffer gives every transfer once, in order and unchanged, and keeps valid and payload until they are
     taken."""
-    dut = h.add("dut", Skid(8))
-    h.drive(dut.i, "i")
-    h.keeps(dut.o, "o")
-    level = _counted(h, dut, 2)
+    dut, level = _buffer(h, Skid(8), 2)
     held, full = h.inner("dut.held"), h.inner("dut.full")
     h.check("level_is_flags", level == held + full)
     h.check("spare_only_behind_output", held | ~full)
-    watch = Watch(h, _moves(dut.i), dut.i.payload, _moves(dut.o), dut.o.payload, level, 2)
+    watch = _watch(h, dut, level)
     inside = Array([h.inner("dut.output"), h.inner("dut.spare")])
     h.check("watched_is_stored", ~watch.held | (inside[watch.ahead[0]] == watch.payload))
-    h.check("one_cycle_of_latency", ~h.past(_moves(dut.i), "enters") | dut.o.valid)
+    h.check("one_cycle_of_latency", ~h.past(moves(dut.i), "enters") | dut.o.valid)
 
 
 def _spare(h: Harness) -> None:
     """The spare place gives every transfer once, in order and unchanged, and keeps valid and payload until they are
     taken."""
-    dut = h.add("dut", Spare(8))
-    h.drive(dut.i, "i")
-    h.keeps(dut.o, "o")
-    level = _counted(h, dut, 1)
+    dut, level = _buffer(h, Spare(8), 1)
     h.check("level_is_flag", level == h.inner("dut.full"))
     held, kept = Signal(), Signal(8, reset_less=True)
-    h.m.d.sync += held.eq(_moves(dut.i) & ~_moves(dut.o) | held & ~_moves(dut.o))
-    with h.m.If(_moves(dut.i)):
+    h.m.d.sync += held.eq(moves(dut.i) & ~moves(dut.o) | held & ~moves(dut.o))
+    with h.m.If(moves(dut.i)):
         h.m.d.sync += kept.eq(dut.i.payload)
     h.check("held_is_full", held == h.inner("dut.full"))
     h.check("kept_is_held", ~held | (h.inner("dut.kept") == kept))
@@ -106,10 +101,7 @@ def _spare(h: Harness) -> None:
 def _fifo(h: Harness, depth: int) -> None:
     """A FIFO of {rows} gives every transfer once, in order and unchanged; its level is the number of transfers inside;
     no read depends on a row that is written in the same cycle."""
-    dut = h.add("dut", StreamFifo(8, depth))
-    h.drive(dut.i, "i")
-    h.keeps(dut.o, "o")
-    level = _counted(h, dut, depth + 1)
+    dut, level = _buffer(h, StreamFifo(8, depth), depth + 1)
     h.check("level_is_told", level == dut.level)
     inside, shown = h.inner("dut.fifo.inner_level"), h.inner("dut.fifo.r_rdy")
     produce, consume = h.inner("dut.fifo.produce"), h.inner("dut.fifo.consume")
@@ -118,7 +110,7 @@ def _fifo(h: Harness, depth: int) -> None:
     h.check("places_are_level_apart", produce == place_after(consume, Mux(inside == depth, 0, inside), depth)
             if depth > 1 else 1)
     h.check("level_is_rows_and_output", level == inside + shown)
-    watch = Watch(h, _moves(dut.i), dut.i.payload, _moves(dut.o), dut.o.payload, level, len(level))
+    watch = _watch(h, dut, level)
     at_output = shown & (watch.ahead == 0)
     for number, row in enumerate(h.platform.memories[0]):
         here = Value.cast(number) == place_after(consume, watch.ahead - shown, depth)
@@ -133,10 +125,9 @@ def _row_fifo(h: Harness, depth: int = 4, parts: int = 2, width: int = 8) -> Non
     no more rows are committed than fit."""
     m = h.m
     dut = h.add("dut", RowFifo(width, parts, depth))
-    enable, data, commit = h.free(parts, "enable"), h.free(width, "data"), h.free(1, "commit")
-    m.d.comb += [dut.enable.eq(enable), dut.data.eq(data), dut.commit.eq(commit)]
+    enable, data, commit = choose(h, dut, ("enable", "data", "commit"))
     h.keeps(dut.o, "o")
-    leaves = _moves(dut.o)
+    leaves = moves(dut.o)
     # Who writes looks at the level. One of the committed rows may be in the output register, and one row is open.
     h.assume("room", ~commit | (dut.level - leaves + 1 <= depth))
     level = Signal(range(depth + 2), name="level")

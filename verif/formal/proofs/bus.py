@@ -15,6 +15,7 @@ from cdma.hdl.engine.control.table import ADDRESS_BITS
 from cdma.verif.formal.bus_rules import lite_rules
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.parts import choose
 
 __all__ = ["PROOFS", "of_engine"]
 
@@ -27,11 +28,8 @@ def _stream(interface: Any, channel: str, fields: tuple[str, ...]) -> SimpleName
 
 def _free_channel(h: Harness, interface: Any, channel: str, fields: tuple[str, ...], name: str = "") -> None:
     """Drives a channel freely, as the interface allows."""
-    name = name or channel
-    for each in ("valid", *fields):
-        target = Value.cast(getattr(interface, f"{channel}{each}"))
-        h.m.d.comb += target.eq(h.free(len(target), f"{name}{each}"))
-    h.promise(_stream(interface, channel, fields), name, h.assume)
+    choose(h, interface, [f"{channel}{each}" for each in ("valid", *fields)], name.removesuffix(channel) + "{}")
+    h.promise(_stream(interface, channel, fields), name or channel, h.assume)
 
 
 def _lite(h: Harness, address_bits: int) -> None:
@@ -43,10 +41,9 @@ def _lite(h: Harness, address_bits: int) -> None:
     for channel, fields in (("aw", ("addr",)), ("w", ("data", "strb")), ("ar", ("addr",))):
         _free_channel(h, bus, channel, fields)
     for channel, fields in (("b", ("resp",)), ("r", ("resp", "data"))):
-        m.d.comb += getattr(bus, f"{channel}ready").eq(h.free(1, f"{channel}ready"))
+        choose(h, bus, (f"{channel}ready",))
         h.promise(_stream(bus, channel, fields), channel, h.check)
-    ack, error, read_data = h.free(1, "ack"), h.free(1, "error"), h.free(32, "read_data")
-    m.d.comb += [port.ack.eq(ack), port.error.eq(error), port.read_data.eq(read_data)]
+    ack, error, read_data = choose(h, port, ("ack", "error", "read_data"))
     # The registers answer an access once, in the next cycle or later.
     open_ = Signal(name="access_open")
     accesses = port.write | port.read
@@ -108,7 +105,7 @@ def _lite(h: Harness, address_bits: int) -> None:
 def _lite_rules(h: Harness, bus: Any, counts: dict[str, Signal]) -> None:
     """The rules of AXI4-Lite at the port, and what they remember."""
     rules = lite_rules(h, bus, outstanding=2)
-    h.m.d.comb += [bus.awprot.eq(h.free(3, "awprot")), bus.arprot.eq(h.free(3, "arprot"))]
+    choose(h, bus, ("awprot", "arprot"))
     h.check("rules_count", (rules.addresses == counts["aw"]) & (rules.words == counts["w"])
             & (rules.reads == counts["ar"]))
     h.check("silent_after_reset", ~rules.was_reset | ~(bus.bvalid | bus.rvalid))
@@ -130,10 +127,8 @@ def _arbiter(h: Harness, inputs: int, write: bool, address_bits: int = 16, beat_
     port = dut.o
     for number in range(inputs):
         _free_channel(h, dut.i[number], channel, _REQUEST, f"i{number}_{channel}")
-        for name in (("wvalid", "wlast", "bready") if write else ("rready",)):
-            m.d.comb += getattr(dut.i[number], name).eq(h.free(1, f"i{number}_{name}"))
-    for name in ((f"{channel}ready", "wready", "bvalid") if write else (f"{channel}ready", "rvalid")):
-        m.d.comb += getattr(port, name).eq(h.free(1, f"o_{name}"))
+        choose(h, dut.i[number], ("wvalid", "wlast", "bready") if write else ("rready",), f"i{number}_{{}}")
+    choose(h, port, (f"{channel}ready", "wready", "bvalid") if write else (f"{channel}ready", "rvalid"), "o_{}")
     h.promise(_stream(port, channel, _REQUEST), channel, h.check)
 
     readies = Cat(getattr(dut.i[number], f"{channel}ready") for number in range(inputs))
@@ -175,14 +170,11 @@ def _ring(h: Harness, config: EngineConfig) -> None:
     m = h.m
     dut = h.add("dut", Ring(config))
     values = dut.values
-    data = h.free(32, "data")
     names = list(dut.write.shape().members)
-    writes = {name: h.free(1, f"write_{name}") for name in names}
-    begin, advance, fail = (h.free(1, name) for name in ("begin", "advance", "fail"))
-    m.d.comb += [dut.data.eq(data), dut.begin.eq(begin), dut.advance.eq(advance), dut.fail.eq(fail)]
-    m.d.comb += [getattr(dut.write, name).eq(write) for name, write in writes.items()]
+    writes = dict(zip(names, choose(h, dut.write, names, "write_{}"), strict=True))
+    data, begin, advance, fail = choose(h, dut, ("data", "begin", "advance", "fail"))
     if config.address_windows:
-        m.d.comb += Value.cast(dut.window).eq(h.free(len(Value.cast(dut.window)), "window"))
+        choose(h, dut, ("window",))
     any_write = Cat(writes.values())
     recent = Signal(2, name="recent_writes")
     m.d.sync += recent.eq(Cat(any_write.any(), recent[0]))

@@ -8,6 +8,7 @@ from cdma.hdl.engine.control.coalescer import Coalescer
 from cdma.hdl.engine.control.table import COALESCE_BITS, TIME_BITS
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.parts import choose
 
 __all__ = ["PROOFS"]
 
@@ -19,10 +20,9 @@ def _coalescer(h: Harness) -> None:
     waited for its time and 2 cycles, and at no other time, for every number of {count} bits and time of {time}; one
     that is counted in the cycle of a report is the first of the next ones."""
     dut = h.add("dut", Coalescer())
-    counts, flush, clear = (h.free(1, name) for name in ("counts", "flush", "clear"))
-    count, time = h.fixed(COALESCE_BITS, "count"), h.free(TIME_BITS, "time")
-    h.m.d.comb += [dut.counts.eq(counts), dut.flush.eq(flush), dut.clear.eq(clear), dut.count.eq(count),
-                   dut.time.eq(time)]
+    counts, flush, clear, time = choose(h, dut, ("counts", "flush", "clear", "time"))
+    count = h.fixed(COALESCE_BITS, "count")
+    h.m.d.comb += dut.count.eq(count)
     since = Signal(range(_SPACE + 1), init=_SPACE, name="since_a_record")
     h.m.d.sync += since.eq(Mux(counts, 0, Mux(since == _SPACE, _SPACE, since + 1)))
     h.assume("records_are_apart", ~counts | (since == _SPACE))

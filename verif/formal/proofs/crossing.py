@@ -55,7 +55,7 @@ def _fifo(h: Harness, depth: int) -> None:
     m.d.sync += wraps.eq(h.past(taken, "taken").all() & (taken == 0))
     h.cover("full", ~dut.i.ready & used & (level == depth + 1))
     h.cover("counts_wrap_around", wraps)
-    watch = Watch(h, enters, dut.i.payload, leaves, dut.o.payload, level, len(level))
+    watch = Watch(h, enters, dut.i.payload, leaves, dut.o.payload, level)
     _cleared(h, clearing, level, watch.held | watch.done | waited)
     _counts(h, depth, used, level)
     row = Array(h.platform.memories[0])[(taken + watch.ahead - shown)[:exact_log2(depth)]]

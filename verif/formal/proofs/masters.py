@@ -35,8 +35,7 @@ def _splitter(h: Harness, sizes: Sizes, most_beats: int) -> None:
     dut = h.add("dut", BurstSplitter(address_bits, beat_bytes, length_bits, most_beats))
     h.drive(dut.i, "i")
     h.keeps(dut.o, "o")
-    begin, drop = h.free(1, "begin"), h.free(1, "drop")
-    m.d.comb += [dut.begin.eq(begin), dut.drop.eq(drop)]
+    _, drop = choose(h, dut, ("begin", "drop"))
     shift, beats = exact_log2(beat_bytes), burst_beats(beat_bytes, most_beats)
     beat_bits = exact_log2(beats)
     request, burst = dut.i.payload, dut.o.payload
@@ -106,7 +105,7 @@ def _splitter_invariants(h: Harness, dut: BurstSplitter, idle: Value, busy: Valu
 def _request(h: Harness, dut: Any, shift: int) -> None:
     """Free requests of at least one byte to an aligned address, and a free ``stop``."""
     h.drive(dut.i, "i")
-    h.m.d.comb += dut.stop.eq(h.free(1, "stop"))
+    choose(h, dut, ("stop",))
     h.assume("some_bytes", ~dut.i.valid | (dut.i.payload.bytes != 0))
     h.assume("aligned", ~dut.i.valid | ~dut.i.payload.address[:shift].any())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
@@ -58,11 +59,12 @@ def sink(h: Harness, stream: Any, name: str = "o") -> None:
     prompt(h, f"{name}_valid", stream.valid, stream.ready)
 
 
-def choose(h: Harness, interface: Any, names: tuple[str, ...]) -> None:
-    """Inputs of an interface that the solver chooses."""
-    for name in names:
-        target = Value.cast(getattr(interface, name))
-        h.m.d.comb += target.eq(h.free(len(target), name))
+def choose(h: Harness, interface: Any, names: Iterable[str], form: str = "{}") -> list[Signal]:
+    """Inputs of an interface that the solver chooses, with names of a form; returns what it chooses."""
+    targets = {name: Value.cast(getattr(interface, name)) for name in names}
+    chosen = [h.free(len(target), form.format(name)) for name, target in targets.items()]
+    h.m.d.comb += [target.eq(each) for target, each in zip(targets.values(), chosen, strict=True)]
+    return chosen
 
 
 def place_after(first: Value, number: Value | int, depth: int) -> Value:

@@ -154,10 +154,8 @@ def _arbiter(h: Harness, write: bool, inputs: int, within: int) -> None:
     dut = h.add("dut", (AxiWriteArbiter if write else AxiReadArbiter)(16, 4, inputs, outstanding))
     channel, port = "aw" if write else "ar", dut.o
     for number, master in enumerate(dut.i):
-        for name in (f"{channel}valid", f"{channel}len",
-                     *(("wvalid", "wlast", "wdata", "bready") if write else ("rready",))):
-            target = Value.cast(getattr(master, name))
-            h.m.d.comb += target.eq(h.free(len(target), f"{name}_{number}"))
+        others = ("wvalid", "wlast", "wdata", "bready") if write else ("rready",)
+        choose(h, master, (f"{channel}valid", f"{channel}len", *others), f"{{}}_{number}")
         if write:
             prompt(h, f"response_of_{number}", master.bvalid, master.bready)
         else:
@@ -198,7 +196,7 @@ def _framer(h: Harness, within: int) -> None:
     """A beat that is offered is taken within {within} cycles, {prompt}."""
     dut = h.add("dut", Framer(_TINY))
     h.drive(dut.i, "i")
-    h.m.d.comb += Value.cast(dut.block).eq(h.free(len(Value.cast(dut.block)), "block"))
+    choose(h, dut, ("block",))
     sink(h, dut.o)
     ends(h, "offered", dut.i.valid, dut.i.ready, within)
 
@@ -249,7 +247,7 @@ def _channel(h: Harness, operation: Operation, within: int) -> None:
     choose(h, dut, ("unread", "word", "pop", "abort", "accounted"))
     choose(h, dut.record, ("write", "word", "data", "push"))
     choose(h, dut.result, ("valid", "payload"))
-    h.m.d.comb += dut.request.ready.eq(h.free(1, "request_ready"))
+    choose(h, dut.request, ("ready",), "request_{}")
     h.assume("queue_has_a_place", ~dut.record.push | (dut.level != _SMALLEST.queue_depth))
     h.assume("completion_is_there", ~dut.pop | (dut.completions != 0))
     # The data path: one result for each request.

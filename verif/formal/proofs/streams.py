@@ -11,6 +11,7 @@ from cdma.hdl.generate.axis import AxiStreamCore
 from cdma.verif.formal.bus_rules import ASSERTED, ASSUMED, stream_rules
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.parts import choose
 
 __all__ = ["PROOFS", "of_core"]
 
@@ -20,28 +21,21 @@ def _core(h: Harness, config: CoreConfig) -> None:
     top = AxiStreamCore(config)
     h.add("dut", DomainRenamer("core")(top))
     h.m.d.comb += [top.aclk.eq(h.clock), top.aresetn.eq(h.begun)]
-    given = {}
-    for name in ("tdata", "tkeep", "tlast", "tuser", "tvalid"):
-        target = getattr(top, f"s_axis_{name}")
-        given[name] = h.free(len(target), f"s_axis_{name}")
-        h.m.d.comb += target.eq(given[name])
-    h.m.d.comb += top.m_axis_tready.eq(h.free(1, "m_axis_tready"))
+    choose(h, top, ("s_axis_tdata", "s_axis_tkeep", "s_axis_tlast", "s_axis_tuser", "s_axis_tvalid", "m_axis_tready"))
 
     def port(side: str) -> SimpleNamespace:
         return SimpleNamespace(
             valid=getattr(top, f"{side}_tvalid"), ready=getattr(top, f"{side}_tready"),
             payload=SimpleNamespace(**{name: getattr(top, f"{side}_t{name}") for name in ("data", "keep", "last")}))
 
-    beside = [getattr(top, name) for name in ("m_axis_tuser",) if hasattr(top, name)]
     stream_rules(h, port("s_axis"), ASSUMED, top.s_axis_tuser, no_empty=True, name="source")
-    stream_rules(h, port("m_axis"), ASSERTED, Cat(beside) if beside else Const(0, 1), no_empty=False, name="output")
+    stream_rules(h, port("m_axis"), ASSERTED, Const(0, 1), no_empty=False, name="output")
     # Codes beside the last beat stay with it.
     codes = Cat(getattr(top, name) for name in ("error_code", "error_line") if hasattr(top, name))
-    if len(codes):
-        last = top.m_axis_tvalid & top.m_axis_tlast
-        waited, was = Signal(name="codes_waited"), Signal(len(codes), name="codes_were", reset_less=True)
-        h.m.d.sync += [waited.eq(last & ~top.m_axis_tready), was.eq(codes)]
-        h.check("codes_stay", ~waited | (codes == was))
+    last = top.m_axis_tvalid & top.m_axis_tlast
+    waited, was = Signal(name="codes_waited"), Signal(len(codes), name="codes_were", reset_less=True)
+    h.m.d.sync += [waited.eq(last & ~top.m_axis_tready), was.eq(codes)]
+    h.check("codes_stay", ~waited | (codes == was))
     h.cover("beat_waits", h.past(top.m_axis_tvalid & ~top.m_axis_tready, "waits") & top.m_axis_tvalid)
     h.cover("packet_ends", top.m_axis_tvalid & top.m_axis_tready & top.m_axis_tlast)
 

@@ -10,7 +10,7 @@ from cocotb.triggers import SimTimeoutError, ValueChange, with_timeout
 from cocotb.utils import get_sim_time
 
 from cdma.verif.common import job
-from cdma.verif.soc.top import END, Console
+from cdma.verif.soc.top import END
 
 PERIOD_NS = 10
 
@@ -36,4 +36,5 @@ async def firmware_ends(dut: Any) -> None:
         await with_timeout(listen(), most * PERIOD_NS, "ns")
     except SimTimeoutError:
         ended = False
-    job.report(Console(text.decode("ascii", "replace"), round(get_sim_time("ns") / PERIOD_NS), ended))
+    job.report({"text": text.decode("ascii", "replace"), "cycles": round(get_sim_time("ns") / PERIOD_NS),
+                "ended": ended})

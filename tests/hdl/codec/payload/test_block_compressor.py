@@ -19,6 +19,11 @@ from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import random_floats
 from tests.hdl.ports import Sink, Source, play
 
+PARTS = [
+    "cdma.hdl.codec.payload.block_lengths.BlockLengths", "cdma.hdl.codec.payload.block_reader.BlockReader",
+    "cdma.hdl.codec.payload.merger.Merger"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _CODINGS = {(1, False): Coding.ZVC8, (2, False): Coding.ZVC16, (4, False): Coding.ZVC32,
             (2, True): Coding.BFLOAT16, (4, True): Coding.FLOAT32}
 _BLOCK = 512

@@ -28,17 +28,22 @@ from tests.hdl.codec.payload.way_in import (
     with_every_kind,
 )
 
+PARTS = [
+    "cdma.hdl.codec.payload.exponent_range.ExponentRange", "cdma.hdl.codec.payload.line_facts.LineFacts",
+    "cdma.hdl.codec.payload.metadata_packer.MetadataPacker"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _SIZES = (1, 2, 4)
 _ROWS = 20
 
 
 class _WayIn(wiring.Component):
-    """The tag writer and the facts writer behind each other."""
+    """The tag writer and the facts writer behind each other; that of 64-byte beats has memories with parity."""
 
     def __init__(self, beat_bytes: int, block_bytes: int):
         super().__init__({})
-        self.tags = TagWriter(beat_bytes, _SIZES, block_bytes, _ROWS, (2, 4))
-        self.facts = FactsWriter(beat_bytes, _SIZES, block_bytes, (2, 4), 16)
+        self.tags = TagWriter(beat_bytes, _SIZES, block_bytes, _ROWS, (2, 4), beat_bytes == 64)
+        self.facts = FactsWriter(beat_bytes, _SIZES, block_bytes, (2, 4), 16, protected=beat_bytes == 64)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -128,6 +133,7 @@ def _run(beat_bytes: int, block_bytes: int, packets: Sequence[Packet], busy: flo
 
     async def done(ctx: Any) -> None:
         while True:
+            assert n < 64 or not (ctx.get(tags_port.bad) or ctx.get(facts_port.bad)), "an error of parity that is none"
             if ctx.get(tags_port.done):
                 found.append((ctx.get(tags_port.lines), ctx.get(tags_port.elements)))
             await ctx.tick()

@@ -15,6 +15,11 @@ from tests.hdl.bench import clocked
 from tests.hdl.codec.payload.payloads import Block, damaged, random_floats, sampled
 from tests.hdl.ports import Sink, Source
 
+PARTS = [
+    "cdma.hdl.codec.payload.line_reader.LineReader", "cdma.hdl.codec.payload.line_reader.Section",
+    "cdma.hdl.codec.payload.payload_ring.PayloadRing", "cdma.hdl.codec.payload.tag_words.TagWords"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _BLOCK = 512
 
 

@@ -18,6 +18,10 @@ from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.groups import Group, random_facts, random_group
 from tests.hdl.ports import Sink, Source, play
 
+PARTS = [
+    "cdma.hdl.codec.payload.group_coder.GroupCoder", "cdma.hdl.codec.payload.group_mask.GroupMask"]
+"""Components whose faults show here; mutants of them were tried."""
+
 Build = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 _BUILDS: list[Build] = [

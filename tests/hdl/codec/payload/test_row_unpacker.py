@@ -17,6 +17,11 @@ from tests.hdl.codec.payload.payloads import Beat, Block, Feed, damaged, random_
 from tests.hdl.codec.payload.unpacked import run_unpacking
 from tests.hdl.ports import Source
 
+PARTS = [
+    "cdma.hdl.codec.payload.block_result.BlockResult", "cdma.hdl.codec.payload.row_ring.RowRing",
+    "cdma.hdl.codec.payload.tag_slicer.TagSlicer"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _BLOCK = 512
 _Build = tuple[int, tuple[int, ...], tuple[int, ...]]
 _BUILDS: list[_Build] = [

@@ -217,9 +217,25 @@ def test_the_readme_connects_every_port(engine: Path, tmp_path: Path) -> None:
 
 def test_the_readme_names_every_file(engine: Path) -> None:
     text = (engine / "cdma_smallest_engine_README.md").read_text()
-    named = set(re.findall(r"`([\w./]+)`", text.split("## Configuration")[0])) | {"cdma_smallest_engine_README.md"}
+    table = text.split("## Files")[1].split("## Configuration")[0]
+    named = set(re.findall(r"`([\w./]+)`", table)) | {"cdma_smallest_engine_README.md"}
     there = {path.name + "/" * path.is_dir() for path in engine.iterdir()} - {"cdma_smallest_engine/"}
-    assert there | {"cdma_smallest_engine/cdma_smallest_engine.v"} == named - {"ip_repo_paths"}
+    there.add("cdma_smallest_engine/cdma_smallest_engine.v")
+    assert there == named - {"ip_repo_paths", "cdma_smallest_engine_bench/"}
+
+
+def test_the_readme_begins_with_a_transfer(engine: Path) -> None:
+    text = (engine / "cdma_smallest_engine_README.md").read_text()
+    headings = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert headings == ["First transfer", "Programming", "Instantiation", "Files", "Configuration"]
+    first = text.split("## Programming")[0]
+    pages = json.loads((engine / "cdma_smallest_engine.json").read_text())["registers"]
+    registers = {register["name"] for page in pages for register in page["registers"]}
+    named = set(re.findall(r"`([A-Z]+_?[A-Z\d]*)`", first))
+    assert named == {"DESCRIPTOR_0", "DESCRIPTOR_15", "DOORBELL", "COMPLETIONS", "COMPLETION_0", "COMPLETION_11",
+                     "COMPLETION_POP"} <= registers
+    assert "make -C cdma_smallest_engine_bench" in first
+    assert "0x100 for offload" in first and "0x200 for prefetch" in first
 
 
 def test_facts_have_the_buses(engine: Path) -> None:

@@ -12,7 +12,7 @@ from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.verif.common.payloads import DAMAGES, damaged_payload
 from cdma.verif.common.stream import Bytes, Packet
 from cdma.verif.common.tensors import corners, random_raw, random_values
-from cdma.verif.core.blocks.packets import Payload, RawPacket, payloads
+from cdma.verif.core.packets import Payload, RawPacket, payloads
 
 __all__ = ["corner_packets", "damaged", "fractions", "random_packets", "refused"]
 

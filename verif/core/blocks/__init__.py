@@ -1,1 +1,0 @@
-"""Verification of the block cores: packets, golden's verdict, stimuli, testbench, dumps and measurements."""
