@@ -31,11 +31,11 @@ from cdma.workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["PLACED_ENGINES", "SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
 
-TIMED_ENGINES = ("default", "paper")
+TIMED_ENGINES = ("engine", "paper")
 """The presets of engines that are timed in cells. Those with short blocks have memories that are too small for macros:
 mapping builds them from registers, and does not buffer nets that drive a hundred registers."""
 
-PLACED_ENGINES = {"tiny": load_engine("tiny"), "default_zvc": load_engine("default").replace(
+PLACED_ENGINES = {"tiny": load_engine("tiny"), "engine_zvc": load_engine("engine").replace(
     name="cdma_engine_zvc", codings=tuple(f"zvc{bits}" for bits in ELEMENT_BITS))}
 """The engines whose units are placed and routed: the default one without exponents, because with them it is larger than
 the part. Only the tiny one is placed as a whole too: nextpnr does not route the default one within hours."""
@@ -108,14 +108,14 @@ def _of_engines(measure: Callable[..., Iterable[Any]], what: str, hows: Sequence
 def _of_option(measure: Callable[..., Any], what: str, **option: bool) -> Section:
     """Rows of the default engine with an option."""
     def section(setup: Setup, progress: Progress) -> Any:
-        progress(f"measuring {what} engine default", 0, 1)
-        return measure(load_engine("default").replace(**option), build_dir=setup.build_dir)
+        progress(f"measuring {what} the engine", 0, 1)
+        return measure(load_engine("engine").replace(**option), build_dir=setup.build_dir)
     return section
 
 
 def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
     return [row for link in _each(_LINKS, "measuring engines of 1 to 16 lanes with a link of {} bytes", progress)
-            for how in _HOWS for row in engines.scaling(load_engine("default").replace(link_beat_bytes=link),
+            for how in _HOWS for row in engines.scaling(load_engine("engine").replace(link_beat_bytes=link),
                                                         build_dir=setup.build_dir, **how)]
 
 
@@ -132,7 +132,7 @@ def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
 
 def _toggles(setup: Setup, progress: Progress) -> list[Any]:
     """Toggles of the link of the default engine over the shipped dumps, all arrays in one coding."""
-    config = load_engine("default")
+    config = load_engine("engine")
     rows = []
     for dump, path in shipped_dumps().items():
         for name in config.codings:

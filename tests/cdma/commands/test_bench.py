@@ -73,7 +73,7 @@ def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_cores(cdma, 
     assert shipped == committed, _STALE
 
 
-@pytest.mark.parametrize("preset", usually("tiny", of=["default", "tiny"]))
+@pytest.mark.parametrize("preset", usually("tiny", of=["engine", "tiny"]))
 def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_engine(cdma, build_dir: Path, preset: str) -> None:
     seen = cdma("simulate", "--engine", preset, "--build-dir", build_dir, "--json").json
     committed = json.loads((ROOT / "bench/performance.json").read_text(encoding="utf-8"))["engine_shipped"]

@@ -17,8 +17,8 @@ _OK, _UNREAD = Status.OK, Status.DESCRIPTOR_READ_ERROR
 
 
 @pytest.mark.parametrize(("preset", "base"), [
-    ("tiny", 0x77_0000_1FC0), ("default", 0x12_FFFF_FF80), ("wide", (1 << 40) - 4 * 64)],
-    ids=["tiny", "default, across 4 GiB", "wide, up to the last address"])
+    ("tiny", 0x77_0000_1FC0), ("engine", 0x12_FFFF_FF80), ("wide", (1 << 40) - 4 * 64)],
+    ids=["tiny", "engine, across 4 GiB", "wide, up to the last address"])
 @simulated(lambda preset: Bench(load_engine(preset).replace(address_bits=40), seed=3, pauses=0.2, latency=10))
 async def test_entries_come_in_order_around_the_end(bench: Bench, ctx: Any, preset: str, base: int) -> None:
     """More descriptors than the ring holds, so the driver waits for the head; every beat size of the link."""
