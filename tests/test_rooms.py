@@ -24,7 +24,7 @@ LAYERS = {
     "hdl": ["common", "codec", "config", "engine", "generate", "litex", "selftest"],
     "hdl/codec": [["lines", "blocks", "narrowing", "payload"]],
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
-    "golden": [["reference", "codec/layout", "codec/buffers"], ["c", "kernels"], "codec", "engine", "speeds", "bench"],
+    "golden": [["reference", "codec/layout", "codec/buffers"], ["c", "kernels"], "codec", "engine", "bench"],
     "verif": ["common", "rules", ["core", "engine"], "soc", "formal", "regression", "soak", "coverage"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline",
                  ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from cdma.hdl.config.extras import install
+
 __all__ = ["package"]
 
 # What a package is called where it is not named as it is imported.
@@ -33,5 +35,4 @@ def package(module: str, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != top:
             raise
-        raise ValueError(f"{_NAMES.get(top, top)} is not installed, and this needs it: "
-                         f"pip install 'cdma-rtl[{extra}]'") from error
+        raise ValueError(f"{_NAMES.get(top, top)} is not installed, and this needs it: {install(extra)}") from error

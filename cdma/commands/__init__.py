@@ -27,8 +27,16 @@ from cdma.commands import (
     verify,
 )
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "GROUPS"]
 
-COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
-            area, timing, board, soc, rules, prove, soak, compress, decompress, info, bench)
-"""The sub-commands in the order of the help."""
+GROUPS = {
+    "make": (generate, verify, area, timing, board, soc, rules),
+    "try": (simulate, train, capture),
+    "decide": (characterise, plan, timeline, alternatives, kvcache, results),
+    "files": (compress, decompress, info),
+    "maintain": (prove, soak, bench),
+}
+"""The sub-commands by what they are for, in the order of the help."""
+
+COMMANDS = tuple(command for group in GROUPS.values() for command in group)
+"""All of them."""

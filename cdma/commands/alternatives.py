@@ -42,7 +42,7 @@ docs/alternatives.md has the model, its sources, and what is assumed."""
 _EXAMPLES = """\
   cdma alternatives resnet50 --gpu v100 --batch 256       on its 16 GB, over its PCIe
   cdma alternatives vgg16 --gpu titan-x --memory 9 --all
-  cdma alternatives resnet50 --gpu a100 --batch 512 --picture resnet50.svg
+  cdma alternatives resnet50 --gpu a100 --batch 512 --plot resnet50.svg
   cdma alternatives mine.json --densities dump.npz --link 51.2 --json | jq .fastest.name
   cdma alternatives googlenet --gpu titan-xp --sensitivity"""
 
@@ -64,26 +64,26 @@ def add(commands: Any) -> None:
     parser.add_argument("--all", action="store_true", help="show rows that others beat, too")
     parser.add_argument("--sensitivity", action="store_true", help="compare other waits, shares of the link and "
                         "efficiencies, too")
-    parser.add_argument("--picture", type=picture_file, metavar="FILE.svg", help="write the rows as a picture")
+    parser.add_argument("--plot", type=picture_file, metavar="FILE.svg", help="write the rows as a picture")
     json_option(parser)
 
 
 def run(call: argparse.Namespace) -> int:
     """Model the step by each alternative and print them."""
-    if call.picture:
+    if call.plot:
         require_extra()
     with Progress() as progress:
         outcome = _outcome(call, progress)
-    if call.picture:
-        write_file(call.picture, picture_of(outcome))
+    if call.plot:
+        write_file(call.plot, picture_of(outcome))
     if call.json:
         print_json(outcome)
         return 0
     print(alternatives_text(outcome))
     if call.sensitivity:
         print(f"\n{sensitivity_text(outcome)}")
-    if call.picture:
-        print(f"\npicture: {call.picture}")
+    if call.plot:
+        print(f"\nplot: {call.plot}")
     return 0
 
 

@@ -6,34 +6,33 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.options import add_command, configurations, core_options, engine, engine_option, json_option
+from cdma.console.options import add_command, configurations, core_options, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
+from cdma.hdl.config.files import refuse_pipe
 from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
 
 _DESCRIPTION = """\
-Synthesise cores with Yosys and print their area, by submodule and in total: cells, flip-flops and kGE (thousands of
-two-input NAND gates), with a cell library also um2 and, where OpenSTA is installed, the clock; on an FPGA LUTs and
-flip-flops. Without a library, gate sizes come from a small table. Submodules are mapped one by one, and the total is
-that of the flattened design, so the rows do not add up to it. Quote the total.
+Synthesise engines and cores with Yosys and print their area. An engine is mapped unit by unit: cells, flip-flops and
+kGE (thousands of two-input NAND gates), with a cell library also um2; memories in bits and by an area model, scaled to
+28 nm beside the paper's figures. On an FPGA the engine is mapped as a whole: LUTs, flip-flops, RAMs, and how every
+buffer is built. A warning names the buffers of 2048 bits or more that are in flip-flops, or in LUTs with more than 64
+words. That takes some minutes.
 
-An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, scaled to 28 nm
-beside the paper's figures. On an FPGA the engine is mapped as a whole: LUTs, flip-flops, RAMs, and how every buffer
-is built. A warning names the buffers of 2048 bits or more that are in flip-flops, or in LUTs with more than 64 words.
-That takes some minutes."""
+Cores are printed by submodule and in total, with a cell library and OpenSTA also with their clock. Without a library,
+gate sizes come from a small table. Submodules are mapped one by one, and the total is that of the flattened design, so
+the rows do not add up to it. Quote the total."""
 
 _EXAMPLES = """\
-  cdma area                                               both cores, technology-independent
-  cdma area decompressor --target ecp5                    LUTs of a Lattice ECP5
-  cdma area paper_compressor --liberty nangate45.lib      um2 and MHz in your own cell library (.lib or .lib.gz)
-  cdma area --liberty nangate45.lib --recipe small        less area, a lower clock
-  cdma area compressor --set beat_bytes=64 --json
-  cdma area block_compressor                              a block core; its memories are not in the cells
-  cdma area --engine paper --liberty nangate45.lib        a whole engine, unit by unit
-  cdma area --engine tiny --target ecp5                   LUTs, block RAM, and how each buffer is built"""
+  cdma area                                               the engine, unit by unit, technology-independent
+  cdma area paper --liberty nangate45.lib                 in your own cell library (.lib or .lib.gz)
+  cdma area tiny --target ecp5                            LUTs, block RAM, and how each buffer is built
+  cdma area block_compressor block_decompressor           the block cores; their memories are not in the cells
+  cdma area compressor --liberty nangate45.lib --recipe small   less area, a lower clock
+  cdma area compressor --set beat_bytes=64 --json"""
 
 
 def add(commands: Any) -> None:
@@ -47,7 +46,6 @@ def add(commands: Any) -> None:
     parser.add_argument("--recipe", choices=("fast", "small", "plain"), default="fast",
                         help="map for short paths or few gates, or with Yosys' own scripts and without clock gates, as "
                         "peers are measured (default: fast)")
-    engine_option(parser, "an engine instead of cores: preset (default, paper, smallest, tiny, wide) or TOML file")
     json_option(parser)
 
 
@@ -76,9 +74,9 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError("--target liberty needs a cell library: give --liberty FILE")
     if call.liberty is not None and call.target not in (None, "liberty"):
         raise ValueError(f"--liberty is for --target liberty, not {call.target}")
-    if call.engine is not None and call.configurations:
-        raise ValueError(f"give --engine {call.engine} or {' '.join(call.configurations)}, not both")
-    configs = [engine(call.engine, call.settings)] if call.engine else configurations(call)
+    if call.liberty is not None:
+        refuse_pipe(call.liberty).stat()    # before minutes of work
+    configs = configurations(call)
     with Progress() as progress:
         reports = [_report(config, call, progress) for config in configs]
     if call.json:

@@ -57,7 +57,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--only", action="append", choices=SECTION_NAMES,
                         help="measure only this section; may be repeated")
     parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2, and for timing")
-    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too, section by section; "
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the figures as JSON too, section by section; "
                         "with --only, other sections in the file are kept")
     parser.add_argument("--compare", nargs="+", metavar="FILE", help="print the change of every figure from an older "
                         "file to a newer one, or to figures measured now if only one is given")

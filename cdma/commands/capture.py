@@ -197,7 +197,7 @@ def _example(call: argparse.Namespace) -> int:
 def _accuracy(call: argparse.Namespace) -> int:
     if call.every or call.steps:
         raise ValueError("--accuracy writes no dump: leave --every and --steps out")
-    from cdma.workload.capturing.accuracy import accuracies
+    from cdma.workload.capturing.example import accuracies
 
     with Progress() as progress:
         formats = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)

@@ -7,6 +7,7 @@ from typing import Any
 
 from cdma.console.files import check_folder_of
 from cdma.console.options import (
+    CODINGS,
     DEFAULT_BLOCK_BYTES,
     add_command,
     block_size,
@@ -20,21 +21,18 @@ from cdma.console.options import (
 )
 from cdma.console.output import print_json
 
-CODINGS = ("lines8", "lines16", "lines32", "zvc8", "zvc16", "zvc32", "bfloat16", "float32")
-"""Names of the codings that a block stream can be asked for."""
-
 _DESCRIPTION = """\
 Compress one array with the golden model, bit for bit as the hardware does, and write it as a block stream (or, with
 --lines, as a line stream) behind a head that says its lengths, the type of the values and the CRC, so that a cut is
-seen; --stream leaves the head out. Every coding is lossless: nothing is rounded. Engines read and write blocks
-of zvc8, zvc16, zvc32, bfloat16 and float32, as they were built; --coding auto takes the one of them that makes the
-array smallest. It looks at the values, not at their type: float32 that holds bfloat16 values is coded as bfloat16."""
+seen; --stream leaves the head out. Every coding is lossless: nothing is rounded. Of the codings that engines
+build, the one is taken that makes the array smallest, by its values and not by their type: float32 that holds bfloat16
+values is coded as bfloat16. --coding names another one, --element those of one size."""
 
 _EXAMPLES = """\
   cdma compress layer.npy layer.zvc
   cdma compress dump.npz layer.zvc --array conv1
   cdma compress weights.bin weights.zvc --element 16      any file, as raw elements
-  cdma compress layer.npy layer.exp --coding auto         the coding that makes it smallest
+  cdma compress layer.npy layer.zvc --coding zvc32        for an engine without exponents
   cdma compress layer.npy layer.lines --lines --stream    the output of the compressor core, and nothing else
   cat raw | cdma compress - - --element 32 > packed"""
 
@@ -48,9 +46,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--array", metavar="NAME", help="array of a file that has several")
     element_option(parser, "bits of an element (default: those of the array's values, 32 at most)")
     dtype_option(parser)
-    parser.add_argument("--coding", choices=("auto", *CODINGS), metavar="NAME",
-                        help=f"coding of the blocks: auto, {', '.join(CODINGS)} (default: zvc8, zvc16 or zvc32, by the "
-                        "size of the values)")
+    parser.add_argument("--coding", choices=("auto", *CODINGS), default="auto", metavar="NAME",
+                        help=f"coding of the blocks: auto, {', '.join(CODINGS)} (default: auto, the smallest)")
     parser.add_argument("--lines", action="store_true", help="write the line stream: no blocks, no headers")
     stream_option(parser, "write the bare stream, as the hardware does, without the head of a file")
     parser.add_argument("--block-bytes", type=block_size, metavar="N",
@@ -100,12 +97,10 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _coding(call: argparse.Namespace, array: Any, element_bytes: int) -> Any:
-    """The coding that was asked for, or zero-value coding in elements of this size."""
+    """The coding that was asked for, or the one that makes the array smallest."""
     from cdma.golden.codec.coding import Coding
     from cdma.golden.codec.smallest import of_elements, smallest
 
-    if call.coding is None:
-        return Coding(0x10 | element_bytes)
     if call.coding == "auto":
         return smallest(array, of_elements(element_bytes if call.element else None),
                         call.block_bytes or DEFAULT_BLOCK_BYTES)

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from cdma.hdl.generate.handover.bench.files import Sample
 
 _DESCRIPTION = """\
-Write the files for a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
-the ports, the bus interfaces and the versions of the tools; NAME.vlt, waivers for the lint rules that generated Verilog
-breaks, each with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc; for Vivado NAME.xdc, an IP in the folder
-NAME_ip, and package_NAME.tcl, which packages it anew. An engine comes with NAME_regs.h and NAME.rdl of its registers,
-cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md with an instantiation as well.
-The same configuration gives the same bytes on every machine; another minor version of Python can name inner signals of
-the Verilog otherwise. The Verilog of an engine takes 15 seconds to some minutes, depending on the number of lanes. With
---split, the folder NAME has a file for each module instead of NAME.v: equivalent, and written to be read. With --bench,
-the folder NAME_bench has a first transfer: `make` there simulates the engine, with g++ and Verilator alone."""
+Write the files for a design and its flow, for each configuration: the Verilog, of an engine in the folder NAME with a
+file for each module, of a core in NAME.v (--single and --split: the other form, equivalent); NAME.json with the
+resolved configuration, the ports, the bus interfaces and the versions of the tools; NAME.vlt, waivers for the lint
+rules that generated Verilog breaks, each with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc; for Vivado
+NAME.xdc, an IP in the folder NAME_ip, and package_NAME.tcl, which packages it anew. An engine comes with NAME_regs.h
+and NAME.rdl of its registers, cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md
+with an instantiation as well. The same configuration gives the same bytes on every machine; another minor version of
+Python can name inner signals of the Verilog otherwise. The Verilog of an engine takes 15 seconds to some minutes,
+depending on the number of lanes. With --bench, the folder NAME_bench has a first transfer: `make` there simulates the
+engine, with g++ and Verilator alone."""
 
 _EXAMPLES = """\
   cdma generate --list                                    presets and parameters
-  cdma generate engine -o rtl                             the DMA engine
-  cdma generate engine --split -o rtl                     one file a module: rtl/cdma_engine/*.v
-  cdma generate tiny_engine --bench -o rtl                and rtl/cdma_tiny_engine_bench: run make there
+  cdma generate -o rtl                                    the DMA engine, one file a module: rtl/cdma_engine/*.v
+  cdma generate --single -o rtl                           all of it in rtl/cdma_engine.v
+  cdma generate tiny --bench -o rtl                       and rtl/cdma_tiny_engine_bench: run make there
   cdma generate engine --set lanes=8 --set name=my_dma -o rtl
-  cdma generate -o rtl                                    compressor and decompressor alone
-  cdma generate compressor --set beat_bytes=16 --set name=small -o rtl
+  cdma generate compressor --set beat_bytes=16 --set name=small -o rtl    a core of line streams
   cdma generate block_compressor block_decompressor -o rtl          the block cores, tags first
   cdma generate exponent_block_compressor exponent_block_decompressor -o rtl
                                                           the block cores with exponents of bfloat16 and float32 too
@@ -72,8 +72,10 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "generate", "write the Verilog of engines and cores", _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
     parser.add_argument("-o", "--output", default=".", metavar="DIR", help="folder to write into (default: this one)")
-    parser.add_argument("--split", action="store_true", help="one file a module in the folder NAME, instead of NAME.v: "
-                        "modules named by their classes, equal ones once, plain names, lines of 120 characters at most")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--split", action="store_true", help="one file a module in the folder NAME, as engines have it: "
+                      "modules named by their classes, equal ones once, plain names, lines of 120 characters at most")
+    form.add_argument("--single", action="store_true", help="all modules in NAME.v, as cores have it")
     parser.add_argument("--bench", action="store_true", help="write the folder NAME_bench too: benches in C++ and "
                         "cocotb that move a tensor through an engine, and need nothing of this project")
     parser.add_argument("--list", action="store_true", help="list presets and parameters, write nothing")
@@ -100,8 +102,9 @@ def run(call: argparse.Namespace) -> int:
     written: list[_Generated] = []
     with Progress() as progress:
         for config in configs:
+            design = emit(config, progress, split=_split(config, call))
             written += [_Generated(one.file, one.bytes, config.name)
-                        for one in write_files(folder, files(emit(config, progress, split=call.split), sources()))]
+                        for one in write_files(folder, files(design, sources()))]
             if call.bench and isinstance(config, EngineConfig):
                 written += [_Generated(one.file, one.bytes, config.name)
                             for one in write_files(folder, bench_files(config, _sample(config)))]
@@ -111,6 +114,12 @@ def run(call: argparse.Namespace) -> int:
         for entry in written:
             print_written(entry)
     return 0
+
+
+def _split(config: Design, call: argparse.Namespace) -> bool:
+    from cdma.hdl.config.engine import EngineConfig
+
+    return call.split or (isinstance(config, EngineConfig) and not call.single)
 
 
 def _sample(config: EngineConfig) -> Sample:

@@ -62,8 +62,7 @@ def run(call: argparse.Namespace) -> int:
 def _outcome(call: argparse.Namespace) -> dict[str, Any]:
     """The cache as JSON has it: the ratio that was measured, what fits, and the ways of moving the rest."""
     from cdma.workload.data import SUMS
-    from cdma.workload.serving.decoders import load_decoder
-    from cdma.workload.serving.kvcache import Cache, kv_cache
+    from cdma.workload.serving.kvcache import Cache, kv_cache, load_decoder
     from cdma.workload.serving.ratios import SHIPPED_ARRAYS, kv_ratio
     from cdma.workload.timeline.gpus import gpu
     from cdma.workload.timeline.scenario import build_engine, suiting_preset
@@ -73,16 +72,17 @@ def _outcome(call: argparse.Namespace) -> dict[str, Any]:
                          f"{call.dump} lists them)")
     if not call.efficiency:
         raise ValueError("the efficiency must be above 0 and at most 1, not 0")
-    decoder, dtype = load_decoder(call.network)
+    decoder = load_decoder(call.network)
     device = gpu(call.gpu)
     link = call.link or device.link_reached
     memory = call.memory or device.memory
-    cache = Cache(decoder, dtype, call.context, call.batch, device.peak(_COMPUTE.get(dtype, dtype)) * 1e12
-                  * call.efficiency, device.bandwidth * 1e9, memory * 1e9, link * 1e9, call.block, call.page)
+    peak = device.peak(_COMPUTE.get(decoder.dtype, decoder.dtype)) * 1e12 * call.efficiency
+    cache = Cache(decoder, call.context, call.batch, peak, device.bandwidth * 1e9, memory * 1e9, link * 1e9,
+                  call.block, call.page)
     preset = call.engine or suiting_preset(link)
     measured = kv_ratio(call.dump or SUMS, call.array or SHIPPED_ARRAYS)
     resident, rows = kv_cache(cache, build_engine(preset, call.clock), measured["ratio"])
-    return {"network": decoder.name, "about": decoder.about, "dtype": dtype, "context": call.context,
+    return {"network": decoder.name, "about": decoder.about, "dtype": decoder.dtype, "context": call.context,
             "batch": call.batch, "gpu": call.gpu, "gpu_name": device.about, "memory_gb": memory, "link_gb_per_s": link,
             "engine": preset, "block_tokens": call.block, "block_bytes": cache.block_bytes, "page_bytes": call.page,
             "measured": measured, "resident": resident, "rows": rows}

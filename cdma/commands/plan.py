@@ -41,7 +41,7 @@ Networks and --tune use zero-value coding, because a density says nothing about 
 
 Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. The time that
 computing hides is --hide for dumps (default: none), and that of the timeline's steps for networks. -o writes a plan
-that cdma simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean.
+that cdma simulate --plan runs. docs/plan.md has the model, the file and what the figures mean.
 
 With --tune, replay a training run instead: arrays are named by step and layer (p020/conv1, step100/conv1,
 epoch3/conv1), and a controller decides before each iteration from the counts of the last one; its exposed time is
@@ -51,12 +51,12 @@ _EXAMPLES = """\
   cdma plan                                               the dump that ships with the project
   cdma plan dump.npz --engine wide --link 25.6 --hide 10  each transfer has 10 us of computing beside it
   cdma plan dump.npz --set narrowing=true --lossy bfloat16 --max-error 0.004
-  cdma plan dump.npz -o plan.json && cdma simulate --engine default --plan plan.json dump.npz
+  cdma plan dump.npz -o plan.json && cdma simulate --plan plan.json dump.npz
   cdma plan net.safetensors --codings zvc                 without exponents
   cdma plan vgg16 --gpu v100 --policy conv                a network, by its table of densities
   cdma plan squeezenet --densities dump.npz --json | jq '.totals'
   cdma plan --tune --hide 2                               the training run that ships with the project
-  cdma plan --tune run.npz --iterations 500 --picture run.svg"""
+  cdma plan --tune run.npz --iterations 500 --plot run.svg"""
 
 CODINGS = ("zvc", "exponents")
 """The families of :data:`cdma.workload.plan.codings.CODINGS`, which the parser names without importing what
@@ -76,7 +76,7 @@ def add(commands: Any) -> None:
                         "all)")
     element_option(parser, "bits of a raw file's elements")
     dtype_option(parser, "networks: of its values")
-    engine_option(parser, "engine: preset (default, paper, smallest, tiny, wide) or TOML file (default: default)")
+    engine_option(parser, "engine: preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 12.8, measured "
@@ -103,7 +103,7 @@ def add(commands: Any) -> None:
                         "itself")
     parser.add_argument("--iterations", type=_iterations, metavar="N", help="--tune: iterations from the dump's first "
                         "step to its last (default: 200)")
-    parser.add_argument("--picture", type=picture_file, metavar="FILE.svg", help="--tune: write the run as a picture")
+    parser.add_argument("--plot", type=picture_file, metavar="FILE.svg", help="--tune: write the run as a picture")
     json_option(parser)
 
 
@@ -113,7 +113,7 @@ def run(call: argparse.Namespace) -> int:
     from cdma.workload.plan.file import plan_file
     from cdma.workload.plan.treatments import check_narrowing
 
-    config = engine(call.engine or "default", call.settings)
+    config = engine(call.engine or "engine", call.settings)
     if call.lossy:
         check_narrowing(config)
     elif call.max_error is not None:
@@ -121,7 +121,7 @@ def run(call: argparse.Namespace) -> int:
     timing = Timing(config, _link(call) * 1e3 / call.clock, call.latency)
     if call.tune:
         return _tune(call, timing)
-    for option in ("iterations", "picture"):
+    for option in ("iterations", "plot"):
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for training runs: give --tune")
     if call.output:
@@ -154,7 +154,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         raise ValueError("--output is for plans of one iteration: leave --tune or --output out")
     if _is_network(call):
         raise ValueError(f"--tune replays dumps of a training run, not networks: {call.sources[0]} is one")
-    if call.picture:
+    if call.plot:
         require_extra()
     source = _source(call, "the shipped training run")
     with Progress() as progress:
@@ -163,14 +163,14 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         done = replay(several, timing, hidden(call.hide, [track.name for track in several]), call.clock,
                       progress=progress)
     outcome = _inputs(call, source, timing) | done.summary()
-    if call.picture:
-        write_file(call.picture, picture(done, f"Self-tuning: {source} on {timing.config.name}"))
+    if call.plot:
+        write_file(call.plot, picture(done, f"Self-tuning: {source} on {timing.config.name}"))
     if call.json:
         print_json(outcome)
     else:
         print(tuning_text(outcome))
-        if call.picture:
-            print(f"\npicture: {call.picture}")
+        if call.plot:
+            print(f"\nplot: {call.plot}")
     return 0
 
 

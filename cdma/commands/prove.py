@@ -27,7 +27,7 @@ _EXAMPLES = """\
   cdma prove --set shallow                    those of continuous integration (minutes)
   cdma prove skid fifo                        proofs whose names begin so
   cdma prove --list                           names, and what is proved
-  cdma prove --config my_engine.toml          the parts of an engine of yours (minutes)
+  cdma prove --engine my_engine.toml          the parts of an engine of yours (minutes)
   cdma prove --set deep --shard 1/4 --json    a quarter of the long ones"""
 
 
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="proofs, or how their names begin (default: all)")
     parser.add_argument("--set", choices=("shallow", "deep", "all"), default="all", dest="which",
                         help="shallow: minutes in all; deep: the others (default: all)")
-    parser.add_argument("--config", metavar="PRESET|FILE.toml", help="shallow proofs with the parameters of a "
+    parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="shallow proofs with the parameters of a "
                         "configuration, where they depend on any (default: the table)")
     shard_option(parser, "every N-th proof from the I-th on")
     parser.add_argument("--jobs", type=one_or_more, default=1, metavar="N", help="solvers at a time (default: 1)")
@@ -57,9 +57,9 @@ def run(call: argparse.Namespace) -> int:
     from cdma.verif.formal.run import choose, prove
     from cdma.verif.formal.table import PROOFS, proofs_of
 
-    proofs = PROOFS if call.config is None else proofs_of(load_design(call.config))
+    proofs = PROOFS if call.engine is None else proofs_of(load_design(call.engine))
     if not proofs:
-        raise ValueError(f"there are no proofs of {call.config}: give an engine, or a compressor or decompressor of "
+        raise ValueError(f"there are no proofs of {call.engine}: give an engine, or a compressor or decompressor of "
                          "lines")
     if call.list:
         refuse(call, "--list proves nothing", "--again")

@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "results", "what the engine gains, beside the paper's figures", _DESCRIPTION,
                          _EXAMPLES, run)
-    parser.add_argument("--output", metavar="FILE.md", help="write the page as Markdown")
+    parser.add_argument("-o", "--output", metavar="FILE.md", help="write the page as Markdown")
     parser.add_argument("--report", metavar="FILE.html", help="write the page with plots, as one file of HTML")
     json_option(parser)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from cdma.console.errors import CheckError
 from cdma.console.options import (
+    CODINGS,
+    DEFAULT_PRESET,
     add_command,
     dtype_option,
     element_option,
@@ -15,6 +17,7 @@ from cdma.console.options import (
     engine_option,
     json_option,
     one_of,
+    refuse,
     whole_number,
 )
 from cdma.console.output import print_json
@@ -22,23 +25,18 @@ from cdma.console.progress import Progress
 from cdma.hdl.config.settings import BEAT_BYTES, BLOCK_BYTES
 from cdma.report.simulation_text import simulation_text
 
-_CODINGS = ("zvc8", "zvc16", "zvc32", "bfloat16", "float32")
-"""Codings that block cores and engines can be simulated with."""
-
 _DESCRIPTION = """\
-Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
-through both, one array a packet, back to back. Every byte of both directions is compared with the golden model; the
-first difference is printed, and the exit code is 1.
+Generate the Verilog of an engine, build it for the simulator, and move every array of the dumps between simulated
+memories: all are offloaded in order, as in a training step's forward pass, then prefetched in reverse. The effective
+bandwidth is printed beside that of a plain DMA engine of the same width. Every byte of both memories, completions and
+counters are compared with the golden model; the first difference is printed, and the exit code is 1. With --plan,
+arrays are moved as cdma plan chose, over the plan's link, and predicted cycles are printed beside simulated ones;
+without --engine, on the plan's engine.
 
-With --blocks, through the block cores instead, as block streams whose blocks have the tags first: every payload and
-every expanded byte is compared, and ratios count headers and padding. Blocks that stay raw need no decompressor and
-are routed around it.
-
-With --engine, a whole engine between simulated memories instead: all arrays are offloaded in order, as in a training
-step's forward pass, then prefetched in reverse; the effective bandwidth is printed beside that of a plain DMA engine
-of the same width. Completions, counters and both memories are compared with the golden model. With --plan, arrays
-are moved as cdma plan chose, over the plan's link, and predicted cycles are printed beside simulated ones; without
---engine, on the plan's engine.
+With --blocks, through the block cores alone instead, as block streams whose blocks have the tags first: every payload
+and every expanded byte is compared, and ratios count headers and padding. Blocks that stay raw need no decompressor
+and are routed around it. With --lines, through compressor and decompressor of line streams, one array a packet, back
+to back.
 
 Block cores and engines code each array with the coding that makes it smallest, of those that the engine builds. Its
 values decide, not their type; --coding names another coding for all.
@@ -49,19 +47,17 @@ float8 (with --coding bfloat16, to bfloat16); --narrow chooses another format, o
 elements. Integers and raw files are never rounded."""
 
 _EXAMPLES = """\
-  cdma simulate                                           the dump that ships with the project
+  cdma simulate                                           the shipped dump through the engine and back
   cdma simulate dump.npz --array conv1 --array fc6
-  cdma simulate dump.npz --element 16                     rounded to float16 first
-  cdma simulate layer.npy --beat-bytes 64 --stalls 0.3    with pauses in three of ten cycles on every side
+  cdma simulate dump.npz --engine tiny --element 16       rounded to float16 first, through a small engine
+  cdma simulate dump.npz --engine paper --latency 350 --stalls 0.1
+  cdma simulate net.safetensors --coding zvc16            without exponents
   cdma simulate raw.bin --element 8 --json | jq '.arrays[].ratio'
   cdma simulate layer.npy --waves                         writes waves to the build folder
-  cdma simulate --blocks                                  through the block cores
-  cdma simulate --blocks net.safetensors                  bfloat16 and float32 values with exponents
-  cdma simulate --coding zvc16 dump.npz --block-bytes 2048   with a coding and a block size of your own
-  cdma simulate --engine default                          the shipped dump through the DMA engine and back
-  cdma simulate --engine default --coding zvc32           without exponents
-  cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1
-  cdma simulate --plan plan.json dump.npz                 as cdma plan dump.npz -o plan.json chose"""
+  cdma simulate --plan plan.json dump.npz                 as cdma plan dump.npz -o plan.json chose
+  cdma simulate --blocks net.safetensors                  through the block cores alone
+  cdma simulate --blocks dump.npz --coding zvc16 --block-bytes 2048
+  cdma simulate --lines layer.npy --beat-bytes 64 --stalls 0.3   through the cores of line streams"""
 
 
 def add(commands: Any) -> None:
@@ -77,12 +73,14 @@ def add(commands: Any) -> None:
     dtype_option(parser)
     parser.add_argument("--narrow", choices=("float16", "bfloat16", "float8_e4m3", "none"),
                         help="format to round floating-point arrays to when --element is smaller than their values")
-    parser.add_argument("--blocks", action="store_true", help="simulate the block cores")
-    parser.add_argument("--coding", choices=("auto", *_CODINGS), metavar="NAME", help="coding of all arrays, for an "
-                        f"engine or else the block cores: auto, {', '.join(_CODINGS)} (default: auto)")
+    cores = parser.add_mutually_exclusive_group()
+    cores.add_argument("--blocks", action="store_true", help="simulate the block cores instead of an engine")
+    cores.add_argument("--lines", action="store_true", help="simulate the cores of line streams instead of an engine")
+    parser.add_argument("--coding", choices=("auto", *CODINGS), metavar="NAME", help="coding of all arrays, for an "
+                        f"engine or the block cores: auto, {', '.join(CODINGS)} (default: auto)")
     parser.add_argument("--block-bytes", type=one_of(*BLOCK_BYTES), metavar="N", help="block cores: raw bytes of a "
                         "block, a power of two from 512 to 32768 (default: 4096)")
-    engine_option(parser, "simulate an engine: preset (default, paper, smallest, tiny, wide) or TOML file")
+    engine_option(parser, "preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--plan", metavar="PLAN.json", help="move arrays as a plan of cdma plan says, and print "
@@ -125,48 +123,38 @@ def _outcome(call: argparse.Namespace, waves: Path | None, progress: Progress) -
     from cdma.measure.arrays import arrays_by_element, arrays_with_codings, named_arrays
     from cdma.measure.simulation import planned, simulated, simulated_blocks, simulated_engine
 
-    config = engine(call.engine, call.settings) if call.engine else None
     paths = [Path(path) for path in call.dumps]
     how: dict[str, Any] = {"stalls": call.stalls, "seed": call.seed, "waves": waves, "progress": progress,
                            "build_dir": Path(call.build_dir).resolve()}
     if call.plan:
         arrays = named_arrays(paths, call.array, call.element, call.dtype)
+        config = engine(call.engine, call.settings) if call.engine else None
         return planned(call.plan, config, arrays, latency=call.latency, **how)
-    if _of_blocks(call):
+    if call.blocks:
         sent = arrays_with_codings(paths, call.array, call.element, call.narrow, call.dtype, call.coding or "auto")
         return simulated_blocks(sent, beat_bytes=call.beat_bytes or 32, block_bytes=call.block_bytes or 4096,
                                 simulator=call.simulator, **how)
-    if config is not None:
-        sent = arrays_with_codings(paths, call.array, call.element, call.narrow, call.dtype, call.coding or "auto",
-                                   config.numbers)
-        return simulated_engine(config, sent, latency=call.latency or 0, **how)
-    return simulated(arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype),
-                     beat_bytes=call.beat_bytes or 32, simulator=call.simulator, **how)
-
-
-def _of_blocks(call: argparse.Namespace) -> bool:
-    """Whether the call simulates block cores."""
-    coded = call.coding is not None and call.engine is None and call.plan is None
-    return call.blocks or coded or call.block_bytes is not None
+    if call.lines:
+        return simulated(arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype),
+                         beat_bytes=call.beat_bytes or 32, simulator=call.simulator, **how)
+    config = engine(call.engine or DEFAULT_PRESET, call.settings)
+    sent = arrays_with_codings(paths, call.array, call.element, call.narrow, call.dtype, call.coding or "auto",
+                               config.numbers)
+    return simulated_engine(config, sent, latency=call.latency or 0, **how)
 
 
 def _check(call: argparse.Namespace) -> None:
     """Check that the options fit an engine, or cores, and that no preset is given for a dump."""
     _check_dumps(call.dumps)
-    simulates_engine = call.engine is not None or call.plan is not None
-    if simulates_engine and _of_blocks(call):
-        own = "" if call.blocks else ", or give an engine --set block_bytes=N"
-        raise ValueError(f"{'--blocks' if call.blocks else '--block-bytes'} is for block cores alone: leave it out, or "
-                         f"leave out --engine and --plan{own}")
-    given = {"--beat-bytes": call.beat_bytes is not None, "--simulator icarus": call.simulator == "icarus"} \
-        if simulates_engine else {"--set": call.settings, "--latency": call.latency is not None}
-    for option, there in given.items():
-        if there:
-            what = "cores alone: leave it out" if simulates_engine else (
-                "engines: leave it out, or give --engine instead of block cores" if _of_blocks(call) else
-                "engines: give --engine")
-            own = ", or give an engine --set beat_bytes=N" if option == "--beat-bytes" else ""
-            raise ValueError(f"{option} is for {what}{own}")
+    if call.blocks or call.lines:
+        cores = "--blocks" if call.blocks else "--lines"
+        refuse(call, f"{cores} simulates cores alone", "--engine", "--set", "--plan", "--latency")
+        if call.lines:
+            refuse(call, "line streams have neither codings nor blocks", "--coding", "--block-bytes")
+    else:
+        own = " (an engine has its own: --set block_bytes=N, --set beat_bytes=N)"
+        refuse(call, f"cores alone have this option{own}", "--block-bytes", "--beat-bytes")
+        refuse(call, "engines run only in verilator", "--simulator")
     if call.plan:
         if call.narrow is not None:
             raise ValueError("--narrow is not for plans: the plan says what is rounded; leave --narrow out")
@@ -182,7 +170,7 @@ def _check_dumps(dumps: list[str]) -> None:
     of = {name: kind for kind, (_, presets) in kinds().items() for name in presets}
     for dump in dumps:
         if dump in of and not Path(dump).exists():
-            how = {"engine": "--engine names an engine", "core": "without options it simulates the cores",
+            how = {"engine": "--engine names an engine", "core": "--lines simulates the cores of line streams",
                    "block_core": "--blocks simulates the block cores"}[of[dump]]
             raise ValueError(f"{dump} is a preset, and simulate takes dumps: {how}")
 

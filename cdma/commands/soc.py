@@ -11,6 +11,7 @@ from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.options import add_command, engine, engine_option, json_option, whole_number
 from cdma.console.output import count, print_json
 from cdma.console.progress import Progress
+from cdma.hdl.config.extras import install
 from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def run(call: argparse.Namespace) -> int:
     # What is wrong with the call was said before LiteX is needed.
     for package in ("litex", "litedram", "litex_boards", "migen", "pythondata_cpu_vexriscv"):
         if importlib.util.find_spec(package) is None:
-            raise ValueError(f"a SoC needs the Python package {package}: pip install 'cdma-rtl[soc]'")
+            raise ValueError(f"a SoC needs the Python package {package}: {install('soc')}")
     if call.board:
         return _board(call.board, config, tensor.tobytes(), asked.coding, Path(call.output or call.board), call.json)
     from cdma.verif.soc.simulate import simulate_soc

@@ -44,7 +44,7 @@ table: published by layer for four networks, else an average. docs/timeline.md h
 _EXAMPLES = """\
   cdma timeline --list                                    networks and GPUs
   cdma timeline alexnet                                   on a Titan X, densities of the table
-  cdma timeline vgg16 --gpu v100 --policy conv --density 0.5 --gantt vgg16.svg
+  cdma timeline vgg16 --gpu v100 --policy conv --density 0.5 --plot vgg16.svg
   cdma timeline squeezenet --densities dump.npz --json | jq '.rows[].step_ms'
   cdma timeline mine.json --profile mine_times.json       a network and times of yours
   cdma timeline captured --gpu h100                       a network as cdma capture saw it train
@@ -91,7 +91,7 @@ def add(commands: Any) -> None:
                         "the transfers beside it, as vDNN does; queue: asynchronous transfers, as frameworks do today "
                         "(default: layer)")
     ahead_option(parser, "queue: ")
-    parser.add_argument("--gantt", type=picture_file, metavar="FILE.svg", help="write the timelines as a picture")
+    parser.add_argument("--plot", type=picture_file, metavar="FILE.svg", help="write the timelines as a picture")
     json_option(parser)
 
 
@@ -103,7 +103,7 @@ def run(call: argparse.Namespace) -> int:
         named = _lists()
         print_json(named) if call.json else print(lists_text(named))
         return 0
-    if call.gantt:
+    if call.plot:
         require_extra()
     with Progress() as progress:
         if call.paper:
@@ -112,17 +112,17 @@ def run(call: argparse.Namespace) -> int:
         else:
             outcome, done = _outcome(call, call.network, progress)
             text = timeline_text(outcome)
-            if call.gantt:
+            if call.plot:
                 from cdma.report.plots.gantt import gantt
 
                 title = f"{outcome['network']}, batch {outcome['batch']}, {outcome['gpu_name']}, policy {call.policy}"
-                write_file(call.gantt, gantt(done.rows, title))
+                write_file(call.plot, gantt(done.rows, title))
     if call.json:
         print_json(outcome)
     else:
         print(text)
-        if call.gantt:
-            print(f"\npicture: {call.gantt}")
+        if call.plot:
+            print(f"\nplot: {call.plot}")
     return 0
 
 
@@ -186,7 +186,7 @@ def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.workload.results.paper import beside, headline
     from cdma.workload.timeline.gpus import gpu
 
-    for option in ("densities", "profile", "gantt", "batch", "positions"):
+    for option in ("densities", "profile", "plot", "batch", "positions"):
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for one network: name it instead of --paper")
     networks, studies = [], []

@@ -11,20 +11,19 @@ from cdma.console.options import (
     add_command,
     configurations,
     core_options,
-    engine,
-    engine_option,
     json_option,
     whole_number,
 )
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.hdl.config.files import write_file
+from cdma.hdl.config.files import refuse_pipe, write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
+    from cdma.hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
 Print the clock that cores and engines reach, and the path that limits it. In the cells of a library Yosys maps the
@@ -38,12 +37,11 @@ itself. Place and route needs the extra 'boards' of this package. --sweep measur
 cores over beats and pipelines and of the default engine over lanes and pipelines, and marks the Pareto front."""
 
 _EXAMPLES = """\
-  cdma timing --liberty nangate45.lib                        both cores in your own cell library (.lib or .lib.gz)
+  cdma timing --liberty nangate45.lib                        the engine, unit by unit and as a whole (.lib or .lib.gz)
   cdma timing block_compressor --liberty nangate45.lib       a block core, its memories as macros
-  cdma timing --engine tiny --liberty nangate45.lib          unit by unit, and as a whole
-  cdma timing paper_compressor --target ecp5 --seeds 3       place and route on an ECP5, best and median of three
-  cdma timing --engine tiny --target ecp5 --speed 6
-  cdma timing --engine default --target ecp5 --units         unit by unit, also if the whole engine does not fit
+  cdma timing tiny --target ecp5 --speed 6                   place and route on an ECP5
+  cdma timing paper_compressor --target ecp5 --seeds 3       best and median of three
+  cdma timing --target ecp5 --units                          unit by unit, also if the whole engine does not fit
   cdma timing --sweep --liberty nangate45.lib --plot sweep.svg"""
 
 
@@ -52,7 +50,6 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "timing", "print the clock of cores and engines in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
-    engine_option(parser, "an engine instead of cores: preset (default, paper, smallest, tiny, wide) or TOML file")
     parser.add_argument("--target", choices=("cells", "ecp5"), default="cells",
                         help="cells of a library, or place and route on a Lattice ECP5 (default: cells)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library")
@@ -68,7 +65,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--seeds", type=_positive, default=1, metavar="N",
                         help="place and route N times, print the best and the median (default: 1)")
     parser.add_argument("--units", action="store_true",
-                        help="with --engine and --target ecp5: each unit by itself instead of the whole engine")
+                        help="with --target ecp5: each unit of one engine by itself instead of the whole engine")
     parser.add_argument("--sweep", action="store_true", help="beats, lanes and pipelines instead of one configuration")
     parser.add_argument("--plot", type=picture_file, metavar="FILE.svg", help="with --sweep: plot area and throughput")
     json_option(parser)
@@ -113,15 +110,23 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str
         if call.plot:
             write_file(call.plot, sweep_plot(found["points"]))
         return found, _sweep_text(found)
+    configs = configurations(call)
     if call.units:
-        units = place_units(engine(call.engine, call.settings), **placing)
+        units = place_units(_one_engine(configs), **placing)
         return units, _units_text(units)
-    configs = [engine(call.engine, call.settings)] if call.engine else configurations(call)
     if call.target == "ecp5":
         placings = [place(config, **placing) for config in configs]
         return placings, _placed_text(placings)
     reports = [_in_cells(config, call, progress) for config in configs]
     return reports, cells_text(reports)
+
+
+def _one_engine(configs: Sequence[Design]) -> EngineConfig:
+    from cdma.hdl.config.engine import EngineConfig
+
+    if len(configs) != 1 or not isinstance(configs[0], EngineConfig):
+        raise ValueError("--units places the units of one engine: name one")
+    return configs[0]
 
 
 def _in_cells(config: Design, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
@@ -136,18 +141,18 @@ def _in_cells(config: Design, call: argparse.Namespace, progress: Progress) -> d
 
 
 def _check(call: argparse.Namespace) -> None:
+    if call.liberty is not None:
+        refuse_pipe(call.liberty).stat()    # before minutes of work
     if call.target == "cells" and call.liberty is None:
         raise ValueError("timing in cells needs a cell library: give --liberty FILE, or --target ecp5")
     if call.target == "ecp5" and call.liberty is not None:
         raise ValueError("--liberty is for --target cells, not ecp5")
-    if call.engine is not None and call.configurations:
-        raise ValueError(f"give --engine {call.engine} or {' '.join(call.configurations)}, not both")
     if call.target == "ecp5" and (call.memory_output is not None or call.memory_setup is not None):
         raise ValueError("--memory-output and --memory-setup are for --target cells: leave them out")
-    if call.units and (call.engine is None or call.target != "ecp5"):
-        raise ValueError("--units places the units of an engine: give it --engine PRESET and --target ecp5 (in cells "
-                         "engines are timed unit by unit anyway)")
-    if call.sweep and (call.engine or call.configurations or call.settings or call.target != "cells"):
+    if call.units and call.target != "ecp5":
+        raise ValueError("--units places the units of an engine: give it --target ecp5 (in cells engines are timed "
+                         "unit by unit anyway)")
+    if call.sweep and (call.configurations or call.settings or call.target != "cells"):
         raise ValueError("--sweep measures configurations of its own in cells: give it none, and no --set or --target")
     if call.plot and not call.sweep:
         raise ValueError("--plot is for --sweep")

@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "train", "a training step through the engine, bit for bit", _DESCRIPTION, _EXAMPLES,
                          run)
     parser.add_argument("--example", metavar="NAME", help="the network: digits, sums or llama")
-    engine_option(parser, "engine: preset (default, paper, smallest, tiny, wide) or TOML file (default: default)")
+    engine_option(parser, "engine: preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--steps", type=one_or_more, default=1, metavar="N", help="training steps (default: 1)")
@@ -74,7 +74,7 @@ def run(call: argparse.Namespace) -> int:
     """Train twice, and print what was moved and whether both came out the same."""
     if call.example is None:
         raise ValueError("give the network to train: --example digits, --example sums or --example llama")
-    config = engine(call.engine or "default", call.settings)
+    config = engine(call.engine or "engine", call.settings)
     from cdma.measure.training import trained
 
     with Progress() as progress:

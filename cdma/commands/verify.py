@@ -33,15 +33,15 @@ it. Several machines share the work with --shard, whose folders --merge joins, o
 Exit code 0 says that all steps ran and passed, 1 that one failed or was not run."""
 
 _EXAMPLES = """\
-  cdma verify tiny_engine                                   everything once
+  cdma verify tiny                                   everything once
   cdma verify my_engine.toml --budget 60 --report report    an hour of seeds, with junit.xml and index.html
   cdma verify engine --set lanes=8 --step lint --step transfers
   cdma verify my_engine.toml --shard 1/4 --report shard1    a quarter of the steps, for one of four machines
   cdma verify --merge shard1 shard2 shard3 shard4 --report all
   cdma verify my_engine.toml --scheduler tcp://10.0.0.1:8786 --budget 30
-  cdma verify tiny_engine --simulator icarus --step transfers --step faults
-  cdma verify tiny_engine --step faults --seed 7 --test damaged_streams --report why
-  cdma verify tiny_engine --json | jq '.passed'"""
+  cdma verify tiny --simulator icarus --step transfers --step faults
+  cdma verify tiny --step faults --seed 7 --test damaged_streams --report why
+  cdma verify tiny --json | jq '.passed'"""
 
 
 def add(commands: Any) -> None:

@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
     from cdma.hdl.config.engine import EngineConfig
 
-__all__ = ["DEFAULT_BLOCK_BYTES", "DEFAULT_CORES", "add_command", "block_size", "check_raw_options", "configurations",
-           "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array",
-           "one_of", "read_stream", "refuse", "shard_option", "standard_input", "stream_option",
+__all__ = ["CODINGS", "DEFAULT_BLOCK_BYTES", "DEFAULT_PRESET", "add_command", "block_size", "check_raw_options",
+           "configurations", "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option",
+           "one_array", "one_of", "read_stream", "refuse", "shard_option", "standard_input", "stream_option",
            "whole_number", "write_bytes"]
+
+CODINGS = ("zvc8", "zvc16", "zvc32", "bfloat16", "float32")
+"""Codings that block cores and engines build."""
 
 DEFAULT_BLOCK_BYTES = 4096
 """Raw bytes of a block where none are given."""
 
-DEFAULT_CORES = ("compressor", "decompressor")
-"""The presets that a command takes when none is named."""
+DEFAULT_PRESET = "engine"
+"""The preset that a command takes when none is named."""
 
 
 def add_command(commands: Any, name: str, about: str, description: str, examples: str, run: Any) -> Any:
@@ -126,7 +129,7 @@ def _number(text: str) -> int:
 def core_options(parser: Any) -> None:
     """Add the choice of configurations, engines' and cores': presets or files, and changes to them."""
     parser.add_argument("configurations", nargs="*", metavar="PRESET|FILE.toml",
-                        help=f"preset (see 'cdma generate --list') or TOML file; default: {' '.join(DEFAULT_CORES)}")
+                        help=f"preset (see 'cdma generate --list') or TOML file; default: {DEFAULT_PRESET}")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter, for instance beat_bytes=64 or element_bits=16,32; may be repeated")
 
@@ -139,7 +142,7 @@ def configurations(call: argparse.Namespace) -> list[Design]:
     ValueError
         If one cannot be loaded, or two have the same name.
     """
-    resolved = [_configured(name, call.settings) for name in call.configurations or DEFAULT_CORES]
+    resolved = [_configured(name, call.settings) for name in call.configurations or [DEFAULT_PRESET]]
     names = [config.name for config in resolved]
     for name in names:
         same = [each for each in names if each.lower() == name.lower()]     # one file, where a disk ignores case
@@ -166,7 +169,7 @@ def engine_option(parser: Any, about: str) -> None:
 
 
 def engine(name: str, settings: list[str]) -> EngineConfig:
-    """The engine that ``--engine`` names, as a preset of the engine or among all designs, with settings applied.
+    """The engine of a preset or a TOML file, with settings applied.
 
     Raises
     ------
@@ -176,8 +179,7 @@ def engine(name: str, settings: list[str]) -> EngineConfig:
     from cdma.hdl.config.catalog import load_design, names
     from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 
-    among_all = name in names() and name not in engine_preset_names()
-    config = load_design(name) if among_all else load_engine(name)
+    config = load_design(name) if name in names() else load_engine(name)
     if not isinstance(config, EngineConfig):
         raise ValueError(f"{name} is a core, not an engine: the engines are {', '.join(engine_preset_names())}")
     return config.with_settings(settings)

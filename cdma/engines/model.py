@@ -44,7 +44,7 @@ class ModelMachine(ModelRegisters):
         """Nothing: the model is done before the driver looks."""
 
 
-def model_engine(engine: EngineConfig | str = "default", *, page_bytes: int | None = None,
+def model_engine(engine: EngineConfig | str = "engine", *, page_bytes: int | None = None,
                  memory_bytes: int = MEMORY_BYTES) -> DriverEngine:
     """An engine of the golden model behind the driver.
 

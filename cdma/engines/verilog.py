@@ -22,7 +22,7 @@ MEMORY_BYTES = IMAGE_BYTES
 
 
 @contextmanager
-def verilog_engine(engine: EngineConfig | str = "default", *, page_bytes: int | None = None,
+def verilog_engine(engine: EngineConfig | str = "engine", *, page_bytes: int | None = None,
                    memory_bytes: int = MEMORY_BYTES, latency: int = 0, build_dir: str | Path = "build/sim",
                    seed: int = 1) -> Iterator[DriverEngine]:
     """The generated Verilog of an engine in Verilator, behind the driver.

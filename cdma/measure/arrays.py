@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from cdma.console.options import check_raw_options, one_array
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.smallest import SIZED, of_elements, smallest
 from cdma.hdl.codec.coding import LINE_BYTES
-from cdma.verif.core.simulate import CodedArray
 from cdma.workload.data import shipped
 from cdma.workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
 from cdma.workload.dumps.narrow import narrow
+
+if TYPE_CHECKING:
+    from cdma.verif.core.simulate import CodedArray
 
 __all__ = ["MOST_LINES", "arrays_by_element", "arrays_with_codings", "dump_lines", "named_arrays"]
 
@@ -54,6 +57,9 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
     ValueError
         If an array cannot be read or is empty, or the coding has elements of another size than ``element``.
     """
+    # It needs a simulator, and what only plans does not.
+    from cdma.verif.core.simulate import CodedArray
+
     found = []
     named = None if coding == "auto" else Coding[coding.upper()]
     if named is not None and element and element != 8 * named.element_bytes:

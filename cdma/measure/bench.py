@@ -31,11 +31,11 @@ from cdma.workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["PLACED_ENGINES", "SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
 
-TIMED_ENGINES = ("default", "paper")
+TIMED_ENGINES = ("engine", "paper")
 """The presets of engines that are timed in cells. Those with short blocks have memories that are too small for macros:
 mapping builds them from registers, and does not buffer nets that drive a hundred registers."""
 
-PLACED_ENGINES = {"tiny": load_engine("tiny"), "default_zvc": load_engine("default").replace(
+PLACED_ENGINES = {"tiny": load_engine("tiny"), "engine_zvc": load_engine("engine").replace(
     name="cdma_engine_zvc", codings=tuple(f"zvc{bits}" for bits in ELEMENT_BITS))}
 """The engines whose units are placed and routed: the default one without exponents, because with them it is larger than
 the part. Only the tiny one is placed as a whole too: nextpnr does not route the default one within hours."""
@@ -44,6 +44,7 @@ _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
 _DEVICE, _SEEDS = "LFE5U-85F", 3
 _SPEED, _SLOWER = 8, 6
+_HOWS: tuple[dict[str, Any], ...] = ({"how": engines.QUICK}, {"how": engines.SLOW})
 _BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
 
 _Job = TypeVar("_Job")
@@ -98,46 +99,28 @@ def _throughput(setup: Setup, progress: Progress) -> Mapping[str, Any]:
             "latency": [row for name in names for row in cores.latency(load(name), build_dir=setup.build_dir)]}
 
 
-def _engine(setup: Setup, progress: Progress) -> list[Any]:
-    return [row for name in _each(engine_preset_names(), "measuring engine {}", progress)
-            for how in (engines.QUICK, engines.SLOW)
-            for row in engines.measure(load_engine(name), how=how, build_dir=setup.build_dir)]
+def _of_engines(measure: Callable[..., Iterable[Any]], what: str, hows: Sequence[Mapping[str, Any]] = ({},)) -> Section:
+    """Rows of all presets of the engine, measured in these ways."""
+    return lambda setup, progress: [row for name in _each(engine_preset_names(), what, progress) for how in hows
+                                    for row in measure(load_engine(name), build_dir=setup.build_dir, **how)]
+
+
+def _of_option(measure: Callable[..., Any], what: str, **option: bool) -> Section:
+    """Rows of the default engine with an option."""
+    def section(setup: Setup, progress: Progress) -> Any:
+        progress(f"measuring {what} the engine", 0, 1)
+        return measure(load_engine("engine").replace(**option), build_dir=setup.build_dir)
+    return section
 
 
 def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
     return [row for link in _each(_LINKS, "measuring engines of 1 to 16 lanes with a link of {} bytes", progress)
-            for how in (engines.QUICK, engines.SLOW)
-            for row in engines.scaling(load_engine("default").replace(link_beat_bytes=link), how=how,
-                                       build_dir=setup.build_dir)]
-
-
-def _engine_small(setup: Setup, progress: Progress) -> list[Any]:
-    return [row for name in _each(engine_preset_names(), "measuring small tensors through engine {}", progress)
-            for row in engines.small(load_engine(name), build_dir=setup.build_dir)]
-
-
-def _engine_pages(setup: Setup, progress: Progress) -> Any:
-    progress("measuring streams in pages through engine default", 0, 1)
-    return engines.paged(load_engine("default").replace(page_lists=True), build_dir=setup.build_dir)
-
-
-def _engine_write_back(setup: Setup, progress: Progress) -> Any:
-    progress("measuring completions in rings of engine default", 0, 1)
-    return engines.written_back(load_engine("default").replace(write_back=True), build_dir=setup.build_dir)
+            for how in _HOWS for row in engines.scaling(load_engine("engine").replace(link_beat_bytes=link),
+                                                        build_dir=setup.build_dir, **how)]
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
     return [engine_area(load_engine(name), liberty=setup.liberty, progress=progress) for name in engine_preset_names()]
-
-
-def _engine_shipped(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
-    return _there_and_back(map(load_engine, engine_preset_names()), shipped(), setup, progress)
-
-
-def _engine_dense(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
-    # Through the engines that build exponents of its values; others leave dense blocks raw.
-    configs = [config for config in map(load_engine, engine_preset_names()) if Coding.BFLOAT16 in config.numbers]
-    return _there_and_back(configs, SUMS, setup, progress)
 
 
 def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
@@ -149,7 +132,7 @@ def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
 
 def _toggles(setup: Setup, progress: Progress) -> list[Any]:
     """Toggles of the link of the default engine over the shipped dumps, all arrays in one coding."""
-    config = load_engine("default")
+    config = load_engine("engine")
     rows = []
     for dump, path in shipped_dumps().items():
         for name in config.codings:
@@ -191,10 +174,6 @@ def _block_throughput(setup: Setup, progress: Progress) -> list[Any]:
             for row in cores.block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)]
 
 
-def _shipped(setup: Setup, progress: Progress) -> Any:
-    return simulated(arrays_by_element([], None, None, None), build_dir=setup.build_dir, progress=progress)
-
-
 def _timing_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
     rows = []
     for name in TIMED_ENGINES:
@@ -209,11 +188,6 @@ def _pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
     jobs: dict[str, Design] = {**{name: load(name) for name in preset_names()}, "tiny": PLACED_ENGINES["tiny"]}
     return [*(_placed(name, config, _SPEED, _seeds(config), progress) for name, config in jobs.items()),
             *(_placed(name, jobs[name], _SLOWER, 1, progress) for name in _BOTH_SPEEDS)]
-
-
-def _block_pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
-    return [_placed(name, config, _SPEED, _seeds(config), progress)
-            for name, config in ((name, load_block(name)) for name in block_preset_names())]
 
 
 def _seeds(config: Design) -> int:
@@ -246,17 +220,28 @@ def _golden(setup: Setup, progress: Progress) -> dict[str, Any]:
 
 
 SECTIONS: dict[str, Section] = {
-    "engine_shipped": _engine_shipped, "engine_dense": _engine_dense, "toggles": _toggles, "engine": _engine,
-    "engine_scaling": _engine_scaling, "engine_small": _engine_small, "engine_pages": _engine_pages,
-    "engine_write_back": _engine_write_back, "engine_area": _engine_area,
-    "shipped": _shipped, "throughput": _throughput,
+    "engine_shipped": lambda *how: _there_and_back(map(load_engine, engine_preset_names()), shipped(), *how),
+    # Through the engines that build exponents of its values; others leave dense blocks raw.
+    "engine_dense": lambda *how: _there_and_back((config for config in map(load_engine, engine_preset_names())
+                                                  if Coding.BFLOAT16 in config.numbers), SUMS, *how),
+    "toggles": _toggles, "engine": _of_engines(engines.measure, "measuring engine {}", _HOWS),
+    "engine_scaling": _engine_scaling,
+    "engine_small": _of_engines(engines.small, "measuring small tensors through engine {}"),
+    "engine_pages": _of_option(engines.paged, "streams in pages through", page_lists=True),
+    "engine_write_back": _of_option(engines.written_back, "completions in rings of", write_back=True),
+    "engine_area": _engine_area, "shipped": lambda setup, progress: simulated(
+        arrays_by_element([], None, None, None), build_dir=setup.build_dir, progress=progress),
+    "throughput": _throughput,
     "area": lambda *how: _areas(preset_names(), load, ("generic",), *how),
     "timing": lambda *how: _timings(preset_names(), load, *how),
     # The cores of docs/peers.md, mapped as the peers there are.
     "timing_plain": lambda *how: _timings(PEER_CORES, load, *how, recipe="plain"),
     "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": lambda *how: _areas(block_preset_names(), load_block, (), *how),
-    "block_timing": lambda *how: _timings(block_preset_names(), load_block, *how), "block_pnr": _block_pnr,
+    "block_timing": lambda *how: _timings(block_preset_names(), load_block, *how),
+    "block_pnr": lambda setup, progress: [_placed(name, config, _SPEED, _seeds(config), progress)
+                                          for name, config in ((name, load_block(name))
+                                                               for name in block_preset_names())],
     "timing_units": _timing_units,
     "engine_options": lambda setup, progress: engine_options(setup.library, progress),
     "pnr": _pnr, "pnr_units": _pnr_units,

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.golden.codec import blocks, crc32c, exponents, files, lines
+from cdma.golden.codec import blocks, crc32c, files, lines
 from cdma.golden.codec.coding import WORD_BYTES, Coding, coding_name
+from cdma.golden.codec.layout import LINE_BYTES
+from cdma.golden.kernels.exponents_numpy import WHOLE, ZEROS
 
 __all__ = ["compress_blocks", "compress_lines", "file_content", "stream_content"]
 
@@ -97,13 +99,14 @@ def _content(file: str, raw_bytes: int, packed_bytes: int, block_bytes: int, crc
 def _line_headers(stream: NDArray[np.uint8], block: blocks.Block, raw_bytes: int) -> dict[str, Any]:
     """Lines of a block with exponents: how many are all zero, have no zero, store signs, have an escape, have a base
     of their own; and the bits of a distance, on average over the lines that are not all zero."""
-    payload = stream[block.payload_offset:block.payload_offset + block.payload_bytes]
-    found, _ = exponents.read_facts(payload, block.coding.element_bytes, raw_bytes, WORD_BYTES * block.short)
-    coded = [line for line in found if not line.zeros]
-    return {"lines": len(found), "zero": len(found) - len(coded), "dense": sum(line.dense for line in coded),
-            "signs": sum(line.signs for line in coded), "escapes": sum(line.escape for line in coded),
-            "bases": sum(line.based for line in coded),
-            "width": sum(line.width for line in coded) / len(coded) if coded else None}
+    first = block.payload_offset + WORD_BYTES * block.short
+    headers = stream[first:first + -(-raw_bytes // LINE_BYTES)]
+    coded = headers[headers != ZEROS]
+    widths = np.where(coded & 7 == WHOLE, 8, coded & 7)
+    return {"lines": headers.size, "zero": headers.size - coded.size,
+            **{name: int(np.count_nonzero(coded & 1 << bit)) for name, bit in (
+                ("dense", 4), ("signs", 3), ("escapes", 5), ("bases", 7))},
+            "width": float(widths.mean()) if coded.size else None}
 
 
 def _crc(stream: bytes | NDArray[np.uint8]) -> str:

@@ -75,7 +75,7 @@ the same link, and it is written only when all responses to the transfer's data 
 driver waits for it: cycles from the last beat of data of a tensor that goes alone to the last beat of its record."""
 
 _AREA = """\
-All units, lanes and memories, as `cdma area --engine PRESET` prints them unit by unit. One lane is mapped and counted
+All units, lanes and memories, as `cdma area PRESET` prints them unit by unit. One lane is mapped and counted
 as often as there are lanes; memories of less than 2048 bits count as registers. A bit of a memory macro with a read and
 a write port is counted as 0.72 um2 at 45 nm, with periphery. Area is scaled with the square of the feature size, as in
 the paper."""
@@ -103,7 +103,7 @@ clock and wires without length. Memories of 2048 bits or more are macros and not
 and LUTs. The clock on an ECP5 is from place and route, as below."""
 
 _UNITS = """\
-MHz and gates of the slowest path from register to register of each unit, as `cdma timing --engine PRESET` prints them
+MHz and gates of the slowest path from register to register of each unit, as `cdma timing PRESET` prints them
 with both ends: in cells of {library} (recipe {recipe}), timed with {tool} at the library's own corner, with an ideal
 clock and wires without length. A unit is mapped without the units inside it. Paths from one unit to another are in the
 last row alone: it is the whole engine, mapped flat with one of its lanes. The engines with short blocks are not here:
@@ -139,7 +139,7 @@ make them shorter. The default engine is larger than the part with all codings. 
 does not route it in usual time: nearly all block RAMs are in use, so those of one memory lie far apart."""
 
 _PNR_UNITS = """\
-MHz (LUTs, flip-flops, block RAMs) of each unit of an engine by itself, as `cdma timing --engine PRESET --target ecp5
+MHz (LUTs, flip-flops, block RAMs) of each unit of an engine by itself, as `cdma timing PRESET --target ecp5
 --units` does it, with one seed. A unit has registers at its ports, and registers replace the units inside it. A path
 from unit to unit counts in both, up to the border. Resources are those of all instances, the path is that of the unit's
 slowest part. The units together take more LUTs than the engine as a whole, which is optimised across the borders."""

@@ -31,7 +31,6 @@ __all__ = [
     "compress",
     "decompress",
     "headers",
-    "read_block",
 ]
 
 BLOCK_BYTES = 4096
@@ -214,27 +213,6 @@ def _hop(data: Bytes, frame: Frame) -> Iterator[Block]:
         block = check_header(data, number, offset, frame)
         yield block
         number, offset = number + 1, block.end
-
-
-def read_block(stream: Any, number: int, block_bytes: int = BLOCK_BYTES) -> Bytes:
-    """The raw bytes of one block; of the blocks before it, only the headers are read.
-
-    Raises
-    ------
-    StreamError
-        If a header up to it, or the block itself, is malformed.
-    TypeError, ValueError
-        If an argument is not allowed, or there is no such block.
-    """
-    frame = _frame(block_bytes)
-    wanted = whole_number(number, "number")
-    data = as_bytes(stream, "stream")
-    found = scan(data, frame, wanted + 1)
-    if found.offset.size <= wanted:
-        if found.error is not None:
-            raise found.error
-        raise ValueError(f"number must be that of a block of the stream, which has {found.offset.size}, not {wanted}")
-    return _expand(data, found.block(wanted), frame, ends=found.full <= wanted).copy()
 
 
 def _frame(block_bytes: Any, raw_bytes: Any = None, coding: Any = None) -> Frame:

@@ -208,14 +208,14 @@ class Scan:
                       number & 0xFF)
 
 
-def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
-    """Go from header to header until the end of the stream, its first fault, or ``limit`` blocks.
+def scan(data: Bytes, frame: Frame) -> Scan:
+    """Go from header to header until the end of the stream or its first fault.
 
     ``frame`` must have ``block_bytes``.
     """
     words = data[:data.size // 4 * 4].view("<u4")
     heads = words.view(np.uint8).data.cast("I") if words.size else memoryview(b"")
-    wanted = min(number for number in (words.size, frame.blocks, limit) if number is not None)
+    wanted = words.size if frame.blocks is None else min(words.size, frame.blocks)
     found = [np.zeros(0, np.int64)]
     error = None
     number = at = full = 0
@@ -241,7 +241,7 @@ def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
                 error = fault
         found.append(group[:good])
         number += good
-    if error is None and (limit is None or number < limit):
+    if error is None:
         error = _fault_behind(data, number, at * 4, frame)
     places_found = np.concatenate(found)
     fields = words[places_found].astype(np.int64)

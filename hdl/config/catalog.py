@@ -13,15 +13,10 @@ from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engin
 from cdma.hdl.config.files import refuse_pipe
 from cdma.hdl.config.settings import read, refuse_moved
 
-__all__ = ["Design", "engine_name", "kinds", "load_design", "names"]
+__all__ = ["Design", "kinds", "load_design", "names"]
 
 Design = CoreConfig | BlockCoreConfig | EngineConfig
 """The configuration of any design."""
-
-
-def engine_name(preset: str) -> str:
-    """Name of an engine preset among all designs: ``engine`` for the default, otherwise ``NAME_engine``."""
-    return "engine" if preset == "default" else f"{preset}_engine"
 
 
 def names() -> list[str]:
@@ -32,7 +27,7 @@ def names() -> list[str]:
 def kinds() -> dict[str, tuple[type[Design], dict[str, Design]]]:
     """The kinds of designs, the engine first: the dataclass of each kind and its presets by name."""
     return {
-        "engine": (EngineConfig, {engine_name(preset): load_engine(preset) for preset in engine_preset_names()}),
+        "engine": (EngineConfig, {preset: load_engine(preset) for preset in engine_preset_names()}),
         "core": (CoreConfig, {preset: load_core(preset) for preset in preset_names()}),
         "block_core": (BlockCoreConfig, {preset: load_block(preset) for preset in block_preset_names()}),
     }
@@ -53,9 +48,8 @@ def load_design(preset_or_file: str) -> Design:
     if preset_or_file.endswith(".toml") or "/" in preset_or_file:
         path = refuse_pipe(preset_or_file)
         return read(_kind(path), path)
-    engines = {engine_name(preset): preset for preset in engine_preset_names()}
-    if preset_or_file in engines:
-        return load_engine(engines[preset_or_file])
+    if preset_or_file in engine_preset_names():
+        return load_engine(preset_or_file)
     if preset_or_file in block_preset_names():
         return load_block(preset_or_file)
     if preset_or_file not in preset_names():

@@ -20,6 +20,7 @@ __all__ = [
     "MOVED",
     "PIPELINES",
     "PRESETS",
+    "RENAMED",
     "CodingSettings",
     "CoreSettings",
     "Setting",
@@ -40,6 +41,9 @@ MOVED = {
     "fast_block_compressor": ("block_compressor", "pipeline=fast"),
     **{f"paper_block_{core}": (f"block_{core}", "codings=zvc32") for core in ("compressor", "decompressor")}}
 """Presets of earlier versions: the preset and the setting that give the same core."""
+
+RENAMED = {"default": "engine", **{f"{preset}_engine": preset for preset in ("paper", "smallest", "tiny", "wide")}}
+"""Presets of earlier versions that have another name."""
 
 BEAT_BYTES = (16, 32, 64)
 """Allowed numbers of bytes of a beat."""
@@ -269,6 +273,8 @@ def read(kind: type[_Own], path: Path) -> _Own:
 
 def refuse_moved(name: str) -> None:
     """Raise :exc:`ValueError`, with what gives the same core, if a name is that of a preset of earlier versions."""
+    if name in RENAMED:
+        raise ValueError(f"the preset {name} is named {RENAMED[name]} now")
     if name in MOVED:
         preset, setting = MOVED[name]
         raise ValueError(f"{name} is no preset any more: '{preset} --set {setting} --set name=cdma_{name}' is the same "

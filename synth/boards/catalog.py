@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.config.extras import install
 
 __all__ = ["BOARDS", "Board", "Pll", "board", "platform"]
 
@@ -155,5 +156,5 @@ def platform(of: Board) -> Any:
         module = importlib.import_module(f"amaranth_boards.{of.module}")
     except ModuleNotFoundError as error:
         raise ValueError("pins and clocks of boards come from the package amaranth-boards: "
-                         "pip install 'cdma-rtl[boards]'") from error
+                         f"{install('boards')}") from error
     return getattr(module, of.platform)()

@@ -86,7 +86,7 @@ def sweep_engines(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, 
     """The default engine over lanes and pipelines, its clock that of its slowest unit; errors as
     :func:`cdma.synth.timing.clocks.engine_timing`."""
     nand2 = load(liberty).nand2.area
-    configs = [load_engine("default").replace(lanes=number, pipeline=pipeline)
+    configs = [load_engine("engine").replace(lanes=number, pipeline=pipeline)
                for pipeline in pipelines for number in lanes]
     points = []
     known: dict[str, dict[str, Any]] = {}

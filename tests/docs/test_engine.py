@@ -92,7 +92,7 @@ def test_ports_are_named_as_in_the_table() -> None:
 
 def test_files_are_those_of_the_table() -> None:
     documented = {name.strip("` ") for row in table(_INTEGRATION, "file") for name in row[0].split(",")}
-    config = load_engine("default")
+    config = load_engine("engine")
     written = files(Verilog(config, "", (Port("aclk", "input", 1),)), sources())
     assert {name.replace(config.name, "NAME") for name in written} == documented
 
@@ -100,7 +100,7 @@ def test_files_are_those_of_the_table() -> None:
 def test_the_c_examples_run(tmp_path: Path) -> None:
     """All of the page, one behind the other; what an engine without parity refuses is left out there."""
     examples = "\n".join(block.body for block in all_blocks("c") if block.page == _PROGRAMMING)
-    (tmp_path / "regs.h").write_text(c_header(load_engine("default")))
+    (tmp_path / "regs.h").write_text(c_header(load_engine("engine")))
     (tmp_path / DRIVER).write_text(driver())
     (tmp_path / "example.c").write_text(
         f'#include <stdio.h>\n#include "regs.h"\n#include "{DRIVER}"\n'
@@ -109,11 +109,11 @@ def test_the_c_examples_run(tmp_path: Path) -> None:
         f"{{\nvoid *base = 0;\n{examples}\nreturn error;\n}}\n")
     subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-o",
                     "example.so", "example.c"], cwd=tmp_path, check=True)
-    move(load_engine("default"), ctypes.CDLL(str(tmp_path / "example.so")).example)
+    move(load_engine("engine"), ctypes.CDLL(str(tmp_path / "example.so")).example)
 
 
 def test_the_first_transfers_compile(tmp_path: Path) -> None:
-    (tmp_path / "regs.h").write_text(c_header(load_engine("default")))
+    (tmp_path / "regs.h").write_text(c_header(load_engine("engine")))
     (tmp_path / DRIVER).write_text(driver())
     examples = [block.body for block in all_blocks("c") if block.page.stem == "first_transfer"]
     assert len(examples) == 3, "polling, interrupt and ring"

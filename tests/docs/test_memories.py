@@ -36,7 +36,7 @@ class _Memories(Modules):
 
 
 def test_memories_are_those_of_the_table() -> None:
-    config = load_engine("default")
+    config = load_engine("engine")
     lane = _Memories(OffloadLane(config)).found + _Memories(PrefetchLane(config)).found
     documented: dict[bool, Counter[tuple[int, int, int]]] = {True: Counter(), False: Counter()}
     for _, size, parts, number, _ in table(_PAGE, "memory"):
@@ -49,7 +49,7 @@ def test_memories_are_those_of_the_table() -> None:
 
 
 def test_rows_with_parity_are_those_of_the_table() -> None:
-    config = load_engine("default").replace(buffer_parity=True, safe_writes=True)
+    config = load_engine("engine").replace(buffer_parity=True, safe_writes=True)
     lane = _Memories(OffloadLane(config)).found + _Memories(PrefetchLane(config)).found
     rows = table(ROOT / "docs/options.md", "memories")
     documented = {int(bits) for row in rows for bits in re.findall(r"\d+", row[2])}

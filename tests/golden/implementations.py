@@ -100,10 +100,6 @@ class Numpy:
         except StreamError as error:
             yield error.reason.name, error.offset, error.line, error.block
 
-    def read_block(self, stream: bytes, block: int, number: int) -> bytes | Fault:
-        """The raw bytes of one block."""
-        return outcome(blocks.read_block, stream, number, block)
-
 
 class Codec:
     """The C library's functions."""

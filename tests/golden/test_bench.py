@@ -1,15 +1,20 @@
-"""The benchmark measures what it says, and does without what is not installed."""
+"""The benchmark measures what it says, on data that are what they are called, and does without what is not there."""
 
 from __future__ import annotations
 
+import zlib
+
+import ml_dtypes
+import numpy as np
 import pytest
 
 from cdma.golden import bench
+from cdma.golden.bench import BYTE_PLANES, GELU, RELU, SAMPLES, Sample, codecs, data_of
 from cdma.golden.c import library
 from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
-from cdma.golden.speeds import codecs
-from cdma.golden.speeds.samples import Sample
+
+DTYPES = {"float32": np.dtype("<f4"), "bfloat16": np.dtype(ml_dtypes.bfloat16), "uint8": np.dtype("u1")}
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +24,23 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "_FEWEST_RUNS", 1)
 
 
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_data(sample: Sample) -> None:
+    found = data_of(sample, 1 << 18).view(DTYPES[sample.values]).astype(float)
+    assert found.size * DTYPES[sample.values].itemsize == 1 << 18
+    assert np.isfinite(found).all()
+    assert np.count_nonzero(found) / found.size == pytest.approx(sample.density, abs=0.01)
+    # The least value of a GELU is -0.17, and half of its inputs are below zero.
+    assert found.min() == pytest.approx(-0.17, abs=0.001) if sample.activation == GELU else found.min() >= 0
+    assert np.signbit(found).mean() == pytest.approx(0.5 if sample.activation == GELU else 0, abs=0.01)
+
+
+def test_samples_are_every_type_at_every_density_and_behind_a_gelu() -> None:
+    assert [(values, activation) for values, density, activation in SAMPLES if density == 1.0] == [
+        ("float32", RELU), ("float32", GELU), ("bfloat16", RELU), ("bfloat16", GELU), ("uint8", RELU)]
+    assert len(SAMPLES) == 3 * 7 + 2
+
+
 def test_rows() -> None:
     seen: list[tuple[str, int, int]] = []
     chosen = [Sample("float32", 0.5), Sample("uint8", 0.5)]
@@ -26,30 +48,40 @@ def test_rows() -> None:
     assert len(rows) == len(seen) == (3 * 2 + 3 * 2) + (2 * 2 + 3)
     assert [step[1:] for step in seen] == [(number, len(rows)) for number in range(len(rows))]
     assert seen[0][0] == "golden numpy, lines32: float32, 0.5"
+    assert [[row["coding"] for row in rows if (row["codec"], row["values"]) == ("golden numpy", values)]
+            for values in ("float32", "uint8")] == [["lines32", "zvc32", "float32"], ["lines8", "zvc8"]]
     for row in rows:
-        if row.coding and row.coding != codecs.BYTE_PLANES:
-            stream = blocks.compress(row.sample.data(1 << 16), Coding[row.coding.upper()])
-            assert row.packed_bytes == stream.size
-            assert row.ratio == pytest.approx(65536 / stream.size)
-        if row.note != "not installed":
-            assert row.compress and row.decompress and row.packed_bytes
+        if row["coding"] not in ("", BYTE_PLANES):
+            data = data_of(Sample(row["values"], row["density"]), 1 << 16)
+            assert row["packed_bytes"] == blocks.compress(data, Coding[row["coding"].upper()]).size
+            assert row["ratio"] == 65536 / row["packed_bytes"]
+        if row["note"] != "not installed":
+            assert row["compress"] and row["decompress"] and row["packed_bytes"]
+
+
+def test_general_codecs_run_on_planes_of_bytes_too() -> None:
+    found = {(name, coding): functions for name, coding, functions, _ in codecs("float32")}
+    functions = found["zlib 1", BYTE_PLANES]
+    assert functions is not None
+    packed = functions[0](np.array([0x04030201, 0x14131211], "<u4").view(np.uint8))
+    assert list(zlib.decompress(packed)) == [0x01, 0x11, 0x02, 0x12, 0x03, 0x13, 0x04, 0x14]
+    assert functions[1](packed).tolist() == [0x01, 0x02, 0x03, 0x04, 0x11, 0x12, 0x13, 0x14]
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codecs, "_installed", lambda name: False)
+    monkeypatch.setattr(bench, "_installed", lambda name: name == "zlib")
     monkeypatch.setattr(library, "compiled", lambda *given: None)
     library._library.cache_clear()
-    rows = {row.label: row for row in bench.measure([Sample("bfloat16", 0.5)], 1 << 16)}
-    assert [name for name, row in rows.items() if row.note == "not installed"] == [
-        "lz4 1", "lz4 1, byte planes", "zstd 1", "zstd 1, byte planes"]
-    assert [name for name, row in rows.items() if row.note == "no C compiler"] == [
-        "C library, lines16", "C library, zvc16", "C library, bfloat16"]
-    assert rows["lz4 1"].ratio is rows["lz4 1"].compress is None
+    rows = {(row["codec"], row["coding"]): row for row in bench.measure([Sample("bfloat16", 0.5)], 1 << 16)}
+    assert [name for name, row in rows.items() if row["note"] == "not installed"] == [
+        ("lz4 1", ""), ("lz4 1", BYTE_PLANES), ("zstd 1", ""), ("zstd 1", BYTE_PLANES)]
+    assert [name for name, row in rows.items() if row["note"] == "no C compiler"] == [
+        ("C library", "lines16"), ("C library", "zvc16"), ("C library", "bfloat16")]
+    assert rows["lz4 1", ""]["ratio"] is rows["lz4 1", ""]["compress"] is None
     assert bench.machine()["C library"] == "no C compiler"
     library._library.cache_clear()
 
 
 def test_a_codec_that_loses_bytes_is_found() -> None:
-    row = bench.Speed("bad", "", "float32", "ReLU", 0.5, 1 << 12)
-    with pytest.raises(RuntimeError, match=r"bad does not give back the same bytes of float32, 0\.5"):
-        bench._measured(row, row.sample.data(1 << 12), bytes, lambda packed: packed[1:])
+    with pytest.raises(RuntimeError, match=r"a codec does not give back the same bytes: bad, lines32"):
+        bench._speeds("bad, lines32", data_of(Sample("float32", 0.5), 1 << 12), (bytes, lambda packed: packed[1:]))

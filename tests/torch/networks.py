@@ -1,16 +1,26 @@
-"""Small networks, and a training of them that is the same every time."""
+"""Small networks, a training of them that is the same every time, and ``cdma`` in a folder."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 torch: Any = import_module("torch")
 nn = torch.nn
 
 BATCH = 6
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+
+
+def cdma(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "cdma", *map(str, arguments)], cwd=folder, env=ENVIRONMENT,
+                          capture_output=True, text=True, check=False)
 
 
 class Plain(nn.Module):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,8 +15,8 @@ import pytest
 
 from cdma.workload.capturing.manifest import read_manifest
 from cdma.workload.dumps import load
+from tests.torch.networks import ENVIRONMENT, cdma
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = '''
 import sys
 import torch
@@ -66,11 +65,6 @@ def script(folder: Path, end: str = "", wrap: str = "") -> Path:
     return path
 
 
-def cdma(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "cdma", *map(str, arguments)], cwd=folder, capture_output=True,
-                          text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)})
-
-
 @pytest.mark.parametrize("wrap", ["", "torch.compile", "nn.DataParallel"])
 def test_a_script(wrap: str, tmp_path: Path) -> None:
     path = script(tmp_path, wrap=wrap)
@@ -114,7 +108,7 @@ def test_ctrl_c_leaves_a_dump(tmp_path: Path) -> None:
     path = script(tmp_path, "open('trained', 'w')\nimport time\ntime.sleep(100)")
     running = subprocess.Popen([sys.executable, "-m", "cdma", "capture", "-o", "dump", str(path)], cwd=tmp_path,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=os.environ | {"PYTHONPATH": str(ROOT)},
+                               env=ENVIRONMENT,
                                # Where tests run in the background, Ctrl-C is ignored.
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     until = time.monotonic() + 60

@@ -10,6 +10,7 @@ import pytest
 
 from cdma.workload.capturing import capture, digits, sums
 from cdma.workload.capturing.manifest import read_manifest
+from cdma.workload.capturing.training import train as train_example
 from cdma.workload.networks.captured import NETWORK, Captured, read_captured
 from tests.torch.networks import Residual, nn, torch, train
 
@@ -18,7 +19,7 @@ def saved_bytes(found: Captured) -> int:
     return sum(tensor.size for tensor in found.tensors.tensors.values() if tensor.saved)
 
 
-@pytest.mark.parametrize(("example", "layers"), [(digits.train, 8), (sums.train, 18)])
+@pytest.mark.parametrize(("example", "layers"), [(digits.begin, 8), (sums.begin, 18)])
 def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Callable[..., Any],
                       layers: int) -> None:
     monkeypatch.setattr(digits, "EPOCHS", 1)
@@ -30,7 +31,7 @@ def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: 
         model.append(seen)
         return capture(seen, tmp_path / "dump", steps=[1], times=True, max_array=4096)
 
-    example(watch=watch)
+    train_example(example(), watch=watch)
     found, manifest = read_captured(tmp_path / "dump"), read_manifest(tmp_path / "dump")
     # All that autograd saved, also where the dump has a sample or nothing of it.
     assert saved_bytes(found) == manifest["files"][0]["saved_bytes"]
@@ -49,7 +50,7 @@ def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: 
 def test_roles_and_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sums, "EPOCHS", 1)
     monkeypatch.setattr(sums, "_STEPS", 1)
-    sums.train(watch=lambda model: capture(model, tmp_path / "dump"))
+    train_example(sums.begin(), watch=lambda model: capture(model, tmp_path / "dump"))
     found = read_captured(tmp_path / "dump")
     assert found.times is None
     plan = found.tensors

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cdma.workload.dumps import load, type_name, values
+from cdma.workload.dumps import entries, load, type_name, values
+from cdma.workload.dumps.reading import DumpWarning
 
 torch: Any = import_module("torch")
 
@@ -79,6 +80,33 @@ def test_a_lone_parameter_a_view_and_a_map_with_channels_last(tmp_path: Path) ->
     assert np.array_equal(found["2"], maps.numpy() * (1 - 1j))
 
 
+def test_nested_tensors_are_named_by_what_is_around_them(tmp_path: Path) -> None:
+    path, one = tmp_path / "net.pt", torch.arange(6.0).view(2, 3)
+    torch.save({"step10": {"conv1": one, "lr": 0.1}, "list": [one.t(), "text", (one[0],)], 3: torch.tensor(7.0),
+                "nothing": None}, path)
+    found = load(path)
+    assert {name: array.tolist() for name, array in found.items()} == {
+        "step10/conv1": one.tolist(), "list/0": one.t().tolist(), "list/2/0": [0, 1, 2], "3": 7}
+    assert found["list/0"].flags.c_contiguous
+    assert entries(path, "3") == [(path, "3")]
+    assert list(load(path, ["3", "list/0"])) == ["3", "list/0"]
+
+
+def test_what_is_not_known_is_read_as_bytes_or_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"a": torch.tensor([[1, 2]], dtype=torch.uint8).view(torch.float8_e4m3fnuz),
+                "b": torch.ones(2, dtype=torch.int8), "c": torch.zeros(1).to_sparse()}, "net.pt")
+    with pytest.warns(DumpWarning) as told:
+        found = load("net.pt")
+    assert [str(each.message) for each in told] == [
+        "net.pt: arrays of types that are not known here (float8_e4m3fnuz) are read as plain bytes: a",
+        "net.pt: arrays of types that are not known here (sparse_coo float32) are left out: c"]
+    assert {name: array.tolist() for name, array in found.items()} == {"a": [1, 2], "b": [1, 1]}
+    assert load("net.pt", "b")["b"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="c is sparse_coo float32: only dense tensors"):
+        load("net.pt", "c")
+
+
 class Script:
     """An object whose reading would run a command."""
 
@@ -86,17 +114,23 @@ class Script:
         return os.system, ("touch ran",)
 
 
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+
 @pytest.mark.parametrize(("content", "words"), [
     ({"a": Script()}, "holds more than tensors in dicts and lists"),
-    ({"a": torch.zeros(3).to_sparse()}, "no arrays with plain values"),
-    ({"a": torch.zeros(3, device="meta")}, "no arrays with plain values")])
+    ({"a": 3}, "holds no arrays"), (CYCLE, "as PyTorch file: maximum recursion depth"),
+    ({"a/b": torch.zeros(1), "a": {"b": torch.zeros(1)}}, "two of its tensors would be called a/b"),
+    ({"a": torch.zeros(3).to_sparse()}, r"no arrays with plain values: a \(sparse_coo float32\)"),
+    ({"a": torch.zeros(3, device="meta")}, r"no arrays with plain values: a \(meta\)")])
 def test_what_cannot_be_read_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: Any,
                                                    words: str) -> None:
     monkeypatch.chdir(tmp_path)
     torch.save(content, "net.pt")
     with pytest.raises(ValueError, match=words) as caught:
         load("net.pt")
-    assert "\n" not in str(caught.value)
+    assert "net.pt" in str(caught.value) and "\n" not in str(caught.value)
     assert not Path("ran").exists()
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cdma.workload.capturing import digits
-from cdma.workload.capturing.accuracy import accuracies
+from cdma.workload.capturing.example import accuracies
 from cdma.workload.capturing.rounding import rounded
+from cdma.workload.capturing.training import train as train_example
 from tests.torch.networks import Plain, Residual, images, torch, train
 
 
@@ -56,10 +57,8 @@ def test_accuracies(monkeypatch: pytest.MonkeyPatch) -> None:
     found = accuracies([None, "bfloat16"], 2)
     assert [entry["narrow"] for entry in found] == [None, "bfloat16"]
     for entry in found:
-        first, second = (digits.train(entry["narrow"], seed) for seed in (0, 1))
+        first, second = (train_example(digits.begin(seed), entry["narrow"]) for seed in (0, 1))
         assert entry["runs"] == [first, second]
         assert entry["accuracy"] == pytest.approx((first.accuracy + second.accuracy) / 2)
         assert entry["spread"] == pytest.approx(abs(first.accuracy - second.accuracy) / 2 ** 0.5)
         assert entry["loss"] == pytest.approx((first.losses[-1] + second.losses[-1]) / 2)
-    with pytest.raises(ValueError, match="seeds must be 1 or more, not 0"):
-        accuracies([None], 0)

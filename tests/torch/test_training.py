@@ -49,7 +49,7 @@ class Kept:
 @pytest.mark.parametrize("page_bytes", [None, 4096])
 def test_the_examples(example: str, page_bytes: int | None) -> None:
     plain = train_example(begin(example, 3), 2)
-    config = load_engine("default").replace(page_lists=True)
+    config = load_engine("engine").replace(page_lists=True)
     with model_engine(config, page_bytes=page_bytes) as engine:
         moved = train_example(begin(example, 3), 2, lambda model: workload.offload(model, engine))
     assert differences(plain, moved) == []
@@ -225,7 +225,7 @@ def test_a_graph_that_is_never_used_is_freed() -> None:
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
 def test_an_engine_that_fails(where: str) -> None:
-    machine = ModelMachine(load_engine("default"), 1 << 20)
+    machine = ModelMachine(load_engine("engine"), 1 << 20)
     engine = DriverEngine(machine, machine.config)
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU())
     with workload.offload(model, engine):
@@ -240,7 +240,7 @@ def test_an_engine_that_fails(where: str) -> None:
 def test_mistakes() -> None:
     with pytest.raises(TypeError, match="can be offloaded, not int"):
         workload.offload(3, Kept())
-    with pytest.raises(TypeError, match="'default' has no offload"):
-        workload.offload(torch.nn.Identity(), "default")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="'engine' has no offload"):
+        workload.offload(torch.nn.Identity(), "engine")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="least must be"):
         workload.offload(torch.nn.Identity(), Kept(), least=-1)

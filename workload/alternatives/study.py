@@ -40,7 +40,9 @@ _WAITS_US = (10.0, 50.0)
 take a few to some tens."""
 
 _NO_LOSS, _NOTHING = "none", "nothing"
-_ENGINE = "the engine"
+_WAYS: list[tuple[str, str, str | None, str]] = [("offload", "by the copy engine", None, _NOTHING), *(
+    (f"engine, {coding}", f"through the engine, coding {coding}", coding, "the engine") for coding in CODINGS)]
+"""How tensors are swapped: name, words, coding, and what it costs in hardware."""
 
 
 @dataclass(frozen=True)
@@ -197,10 +199,8 @@ class _Rows:
     def swaps(self) -> Iterator[Alternative]:
         """Plain swapping and the engine, with a wait at each layer and with a queue."""
         for schedule in ("layer", "queue"):
-            yield self._swap("offload", "swapped by the copy engine", schedule, self._whole, None)
-            for coding in CODINGS:
-                yield self._swap(f"engine, {coding}", f"swapped through the engine, coding {coding}", schedule,
-                                 self._whole, coding, hardware=_ENGINE)
+            for way, how, coding, hardware in _WAYS:
+                yield self._swap(way, f"swapped {how}", schedule, self._whole, coding, hardware=hardware)
 
     def _recomputing(self) -> list[Alternative]:
         cheap = cheap_layers(self._in.plan, self._in.compute)
@@ -213,11 +213,6 @@ class _Rows:
         several = "the first segment" if again == 1 else f"the first {again} segments"
         about = f"{several} computed again, each from its input"
         return found + self._remade("checkpoints", "checkpoints", about, kept)
-
-    def _ways(self) -> list[tuple[str, str, str | None, str]]:
-        return [("offload", "by the copy engine", None, _NOTHING),
-                *((f"engine, {coding}", f"through the engine, coding {coding}", coding, _ENGINE)
-                  for coding in CODINGS)]
 
     def _rounding(self) -> Iterator[Alternative]:
         for name, size in (("bfloat16", 2), ("float8", 1)):
@@ -253,7 +248,7 @@ class _Rows:
         if alone.fits and not self._in.everything:
             return [alone]
         return [alone, *(self._swap(f"{short} + {way}", f"{about}; the rest swapped {how}", "queue", made, coding,
-                                    hardware=hardware) for way, how, coding, hardware in self._ways())]
+                                    hardware=hardware) for way, how, coding, hardware in _WAYS)]
 
     def _swap(self, name: str, about: str, schedule: str, made: Recomputed, coding: str | None,
               ratios: Mapping[str, float] | None = None, accuracy: str = _NO_LOSS, hardware: str = _NOTHING,

@@ -7,17 +7,15 @@ run is repeatable on the same machine and release of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from cdma.workload.capturing.rounding import rounded
-from cdma.workload.capturing.training import Begun, Training, step, watched
+from cdma.workload.capturing.training import Begun
 from cdma.workload.extra import package
 
-__all__ = ["BATCH", "EPOCHS", "Digits", "begin", "steps", "train"]
+__all__ = ["BATCH", "EPOCHS", "Digits", "begin", "steps"]
 
 torch = package("torch", "torch")
 
@@ -60,7 +58,7 @@ def steps() -> int:
 def begin(seed: int = 0, batch: int = BATCH) -> Begun:
     """The network and its optimizer, with weights and batches by a seed."""
     torch.manual_seed(seed)
-    images, labels, _, _ = _data()
+    images, labels, others, right = _data()
     model = Digits()
     optimizer = torch.optim.SGD(model.parameters(), lr=_RATE, momentum=_MOMENTUM, weight_decay=_DECAY)
 
@@ -68,44 +66,10 @@ def begin(seed: int = 0, batch: int = BATCH) -> Begun:
         for chosen in torch.randperm(len(images))[:len(images) // batch * batch].split(batch):
             yield lambda chosen=chosen: torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
 
-    return Begun(model, optimizer, epoch)
+    def score() -> Any:
+        return (model(others).argmax(1) == right).float().mean()
 
-
-def train(narrow: str | None = None, seed: int = 0,
-          watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
-          progress: Callable[[str, int, int], None] | None = None) -> Training:
-    """Train the network and test it.
-
-    Parameters
-    ----------
-    narrow
-        Format of :data:`cdma.workload.dumps.types.FORMATS` that the activations kept for backward are rounded to; None
-        does not round.
-    seed
-        Seed of weights and order.
-    watch, progress
-        See :func:`cdma.workload.capturing.training.watched`.
-
-    Returns
-    -------
-    Training
-        Its accuracy is the share of the test images that are classified correctly.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format.
-    """
-    begun = begin(seed)
-    losses = []
-    with watched(begun.model, EPOCHS, watch, progress) as epochs, rounded(begun.model, narrow):
-        for _ in epochs:
-            found = [step(begun, loss_of) for loss_of in begun.epoch()]
-            losses.append(sum(found) / len(found))
-    _, _, images, labels = _data()
-    with torch.no_grad():
-        right = (begun.model.eval()(images).argmax(1) == labels).float().mean()
-    return Training(seed, narrow, right.item(), tuple(losses))
+    return Begun(model, optimizer, seed, EPOCHS, epoch, score)
 
 
 @cache

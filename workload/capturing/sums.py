@@ -9,16 +9,15 @@ repeatable on the same machine and release of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from cdma.workload.capturing.training import Begun, Training, step, watched
+from cdma.workload.capturing.training import Begun
 from cdma.workload.extra import package
 
-__all__ = ["BATCH", "CONTEXT", "EPOCHS", "PERCEPTRONS", "Gpt", "begin", "steps", "text", "train"]
+__all__ = ["BATCH", "CONTEXT", "EPOCHS", "PERCEPTRONS", "Gpt", "begin", "steps", "text"]
 
 torch = package("torch", "torch")
 
@@ -195,7 +194,7 @@ def steps() -> int:
 def begin(seed: int = 0, batch: int = BATCH, network: str = "gpt") -> Begun:
     """One of the networks of :data:`PERCEPTRONS` and its optimizer, with weights and batches by a seed."""
     torch.manual_seed(seed)
-    learn, _ = _data()
+    learn, test = _data()
     model = (Llama if network == "llama" else Gpt)(network)
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
 
@@ -203,30 +202,10 @@ def begin(seed: int = 0, batch: int = BATCH, network: str = "gpt") -> Begun:
         for starts in torch.randint(len(learn) - CONTEXT, (_STEPS, batch)):
             yield lambda starts=starts: _loss(model, learn[starts[:, None] + torch.arange(CONTEXT + 1)])
 
-    return Begun(model, optimizer, epoch)
+    def score() -> Any:
+        return (_scores(model, test[:-1].view(-1, CONTEXT)).argmax(-1) == test[1:].view(-1, CONTEXT)).float().mean()
 
-
-def train(seed: int = 0, watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
-          progress: Callable[[str, int, int], None] | None = None, network: str = "gpt") -> Training:
-    """Train one of the networks of :data:`PERCEPTRONS` and test it.
-
-    Other parameters are those of :func:`cdma.workload.capturing.digits.train`.
-
-    Returns
-    -------
-    Training
-        Its accuracy is the share of the bytes of other sums that are predicted correctly.
-    """
-    begun = begin(seed, network=network)
-    losses = []
-    with watched(begun.model, EPOCHS, watch, progress) as epochs:
-        for _ in epochs:
-            found = [step(begun, loss_of) for loss_of in begun.epoch()]
-            losses.append(sum(found) / len(found))
-    _, test = _data()
-    with torch.no_grad():
-        right = (_scores(begun.model.eval(), test[:-1].view(-1, CONTEXT)).argmax(-1) == test[1:].view(-1, CONTEXT))
-    return Training(seed, None, right.float().mean().item(), tuple(losses))
+    return Begun(model, optimizer, seed, EPOCHS, epoch, score)
 
 
 @cache

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Begun", "Training", "step", "watched"]
+from cdma.workload.capturing.rounding import rounded
+from cdma.workload.extra import package
+
+__all__ = ["Begun", "Training", "step", "train"]
+
+torch = package("torch", "torch")
 
 
 @dataclass(frozen=True)
@@ -29,13 +34,20 @@ class Begun:
     ----------
     model, optimizer
         What is trained, and by what.
-    epoch
-        Gives the batches of the next epoch, each as a function that computes the model's loss on it.
+    seed
+        Of weights and batches.
+    epochs, epoch
+        How long; and what gives the batches of the next epoch, each as a function that computes the model's loss on it.
+    score
+        Gives the share of the test data that the model has right.
     """
 
     model: Any
     optimizer: Any
+    seed: int
+    epochs: int
     epoch: Callable[[], Iterator[Callable[[], Any]]]
+    score: Callable[[], Any]
 
 
 def step(begun: Begun, loss_of: Callable[[], Any]) -> float:
@@ -47,29 +59,37 @@ def step(begun: Begun, loss_of: Callable[[], Any]) -> float:
     return loss.item()
 
 
-@contextmanager
-def watched(model: Any, epochs: int, watch: Callable[[Any], AbstractContextManager[Any]] | None,
-            progress: Callable[[str, int, int], None] | None) -> Iterator[Iterator[int]]:
-    """Gives the epochs of a training, each once it begins.
+def train(begun: Begun, narrow: str | None = None, watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
+          progress: Callable[[str, int, int], None] | None = None) -> Training:
+    """Train a network and test it.
 
     Parameters
     ----------
-    model, epochs
-        What is trained, and how long.
+    begun
+        What is trained; it is used up.
+    narrow
+        Format of :data:`cdma.workload.dumps.types.FORMATS` that the float32 activations kept for backward are rounded
+        to; None does not round.
     watch
         Called with the model; training runs in the context manager that it returns, for example
         :class:`cdma.workload.capturing.recorder.Recorder`, which is told each epoch.
     progress
         Called with a stage, the epochs done and all of them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such format.
     """
-    with watch(model) if watch else nullcontext() as watcher:
-
-        def each() -> Iterator[int]:
-            for epoch in range(epochs):
-                if progress is not None:
-                    progress("training", epoch, epochs)
-                if watcher is not None:
-                    watcher.epoch = epoch
-                yield epoch
-
-        yield each()
+    losses = []
+    with watch(begun.model) if watch else nullcontext() as watcher, rounded(begun.model, narrow):
+        for epoch in range(begun.epochs):
+            if progress is not None:
+                progress("training", epoch, begun.epochs)
+            if watcher is not None:
+                watcher.epoch = epoch
+            found = [step(begun, loss_of) for loss_of in begun.epoch()]
+            losses.append(sum(found) / len(found))
+    begun.model.eval()
+    with torch.no_grad():
+        return Training(begun.seed, narrow, begun.score().item(), tuple(losses))

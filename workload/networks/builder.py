@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from cdma.workload.networks.layers import INPUT, Layer, Network
 
@@ -97,32 +98,23 @@ class Builder:
 
     def relu(self, name: str, after: str | None = None) -> str:
         """A ReLU in place."""
-        source = self._source(after)
-        shape = self._shapes[source]
-        return self._add(Layer(name, "relu", (source,), shape, 0, math.prod(shape), in_place=True, reads_output=True))
+        return self._same(name, "relu", 1, after, in_place=True, reads_output=True)
 
     def dropout(self, name: str, after: str | None = None) -> str:
         """Dropout in place; its mask of one bit per element is not counted."""
-        source = self._source(after)
-        shape = self._shapes[source]
-        return self._add(Layer(name, "dropout", (source,), shape, 0, math.prod(shape), in_place=True))
+        return self._same(name, "dropout", 1, after, in_place=True)
 
     def lrn(self, name: str, size: int = 5, after: str | None = None) -> str:
         """Local response normalisation across ``size`` channels."""
         check_sizes(name, size=size)
-        source = self._source(after)
-        shape = self._shapes[source]
-        return self._add(Layer(name, "lrn", (source,), shape, 0, math.prod(shape) * (2 * size + 3), reads_input=True,
-                               reads_output=True))
+        return self._same(name, "lrn", 2 * size + 3, after, reads_input=True, reads_output=True)
 
     def norm(self, name: str, over: str = "batch", relu: bool = False, after: str | None = None) -> str:
         """Normalisation over the ``batch`` (scale and shift of every channel) or the ``layer`` (of every feature)."""
         if over not in ("batch", "layer"):
             raise ValueError(f"{name}: a norm is over batch or layer, not {over!r}")
-        source = self._source(after)
-        shape = self._shapes[source]
-        features = shape[0] if over == "batch" else shape[-1]
-        self._add(Layer(name, f"{over} norm", (source,), shape, 2 * features, 8 * math.prod(shape), reads_input=True))
+        shape = self._shapes[self._source(after)]
+        self._same(name, f"{over} norm", 8, after, params=2 * shape[0 if over == "batch" else -1], reads_input=True)
         return self.relu(f"{name}/relu") if relu else name
 
     def concat(self, name: str, after: Sequence[str]) -> str:
@@ -199,6 +191,14 @@ class Builder:
                         2 * inputs * math.prod(shape), 1 if source == INPUT else 2, reads_input=True,
                         shared=weights * tied))
         return self.relu(f"{name}/relu") if relu else name
+
+    def _same(self, name: str, kind: str, work: int, *after: str | None, **more: Any) -> str:
+        """A layer whose output has the shape of what it reads, with so many operations for each value."""
+        sources = tuple(map(self._source, after))
+        shape = self._shapes[sources[0]]
+        if any(self._shapes[source] != shape for source in sources):
+            raise ValueError(f"{name} reads layers of one shape, not {', '.join(sources)}")
+        return self._add(Layer(name, kind, sources, shape, flops=work * math.prod(shape), **more))
 
     def _source(self, after: str | None) -> str:
         source = self._last if after is None else after

@@ -59,25 +59,23 @@ class DecoderBuilder(Builder):
 
     def gelu(self, name: str, after: str | None = None) -> str:
         """GELU. Keeps its input."""
-        return self._elementwise(name, "gelu", 8, (self._source(after),))
+        return self._same(name, "gelu", 8, after, reads_input=True)
 
     def square(self, name: str, after: str | None = None) -> str:
         """Squares, behind a ReLU. Keeps its input."""
-        return self._elementwise(name, "square", 1, (self._source(after),))
+        return self._same(name, "square", 1, after, reads_input=True)
 
     def silu(self, name: str, after: str | None = None) -> str:
         """SiLU. Keeps its input."""
-        return self._elementwise(name, "silu", 4, (self._source(after),))
+        return self._same(name, "silu", 4, after, reads_input=True)
 
     def multiply(self, name: str, after: Sequence[str]) -> str:
         """The product of two layers' outputs, element by element. Keeps both."""
-        return self._elementwise(name, "swiglu", 1, tuple(map(self._source, after)))
+        return self._same(name, "swiglu", 1, *after, reads_input=True)
 
     def rotary(self, name: str, after: str | None = None) -> str:
         """Rotary embedding of queries or keys in place. Keeps nothing that grows with the batch."""
-        source = self._source(after)
-        shape = self._shapes[source]
-        return self._add(Layer(name, "rotary", (source,), shape, 0, 3 * math.prod(shape), in_place=True))
+        return self._same(name, "rotary", 3, after, in_place=True)
 
     def fused_attention(self, name: str, heads: int, query: str, key: str | None = None, value: str | None = None,
                         groups: int | None = None, causal: bool = True) -> str:
@@ -222,13 +220,6 @@ class DecoderBuilder(Builder):
 
     def _norm(self, name: str, kind: str, values: int, work: int, after: str | None) -> str:
         """A norm that has, and keeps, this many values of each feature and position."""
-        source = self._source(after)
-        shape = self._shapes[source]
-        return self._add(Layer(name, kind, (source,), shape, values * shape[-1], work * math.prod(shape),
-                               reads_input=True, statistics=values * math.prod(shape[:-1])))
-
-    def _elementwise(self, name: str, kind: str, work: int, sources: tuple[str, ...]) -> str:
-        shape = self._shapes[sources[0]]
-        if any(self._shapes[source] != shape for source in sources):
-            raise ValueError(f"{name} reads layers of one shape, not {', '.join(sources)}")
-        return self._add(Layer(name, kind, sources, shape, 0, work * math.prod(shape), reads_input=True))
+        shape = self._shapes[self._source(after)]
+        return self._same(name, kind, work, after, params=values * shape[-1], reads_input=True,
+                          statistics=values * math.prod(shape[:-1]))

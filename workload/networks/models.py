@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdma.workload.networks.builder import Builder
 from cdma.workload.networks.decoder import DecoderBuilder
 from cdma.workload.networks.layers import Network
@@ -176,14 +178,8 @@ def gpt2(batch: int = 8, positions: int = 1024, dtype: str = "bfloat16", compute
          features: int = 768, heads: int = 12, name: str = "gpt2") -> Network:
     """Radford et al. 2019, the smallest; 124,439,808 parameters, as the released weights have."""
     about = f"Radford et al. 2019, {blocks} blocks of {features} features"
-    net = DecoderBuilder(name, about, batch, (positions,), dtype, compute)
-    net.embedding("embedding", 50257, features, positions=True)
-    for number in range(1, blocks + 1):
-        net.decoder_block(f"block{number}", heads, 4 * features, activation="gelu", norm="layer", bias=True,
-                          rotary=False)
-    net.layer_norm("norm")
-    net.scores("head", 50257, tied=True)
-    return net.network()
+    return _decoder(name, about, batch, positions, dtype, compute, 50257, features, blocks, "layer", learned=True,
+                    tied=True, heads=heads, hidden=4 * features, activation="gelu", bias=True, rotary=False)
 
 
 def gpt2_xl(batch: int = 1, positions: int = 1024, dtype: str = "bfloat16", compute: str = "") -> Network:
@@ -204,8 +200,8 @@ def relu2(batch: int = 1, positions: int = 4096, dtype: str = "bfloat16", comput
           blocks: int = 32) -> Network:
     """Nemotron-4 15B (Parmar et al. 2024): squared ReLU, as So et al. 2021 (Primer) found."""
     return _decoder("relu2", "Parmar et al. 2024, Nemotron-4 15B: squared ReLU (So et al. 2021), 32 blocks of 6144 "
-                    "features", batch, positions, dtype, compute, 256000, 6144, blocks, heads=48, groups=8,
-                    hidden=4 * 6144, activation="relu2", norm="layer")
+                    "features", batch, positions, dtype, compute, 256000, 6144, blocks, "layer", heads=48, groups=8,
+                    hidden=4 * 6144, activation="relu2")
 
 
 def moe(batch: int = 1, positions: int = 32768, dtype: str = "bfloat16", compute: str = "",
@@ -217,14 +213,13 @@ def moe(batch: int = 1, positions: int = 32768, dtype: str = "bfloat16", compute
 
 
 def _decoder(name: str, about: str, batch: int, positions: int, dtype: str, compute: str, words: int, features: int,
-             blocks: int, heads: int, groups: int, hidden: int, activation: str = "swiglu", norm: str = "rms",
-             experts: int = 1, active: int = 1) -> Network:
+             blocks: int, norm: str = "rms", learned: bool = False, tied: bool = False, **block: Any) -> Network:
     net = DecoderBuilder(name, about, batch, (positions,), dtype, compute)
-    net.embedding("embedding", words, features)
+    net.embedding("embedding", words, features, learned)
     for number in range(1, blocks + 1):
-        net.decoder_block(f"block{number}", heads, hidden, groups, activation, norm, experts=experts, active=active)
+        net.decoder_block(f"block{number}", norm=norm, **block)
     net.rms_norm("norm") if norm == "rms" else net.layer_norm("norm")
-    net.scores("head", words)
+    net.scores("head", words, tied)
     return net.network()
 
 

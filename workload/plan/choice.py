@@ -11,8 +11,9 @@ first. Lossy treatments must be allowed, and one that turns a finite value into 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,9 @@ import numpy as np
 from cdma.golden.codec.narrowing import WIDE_BYTES, Narrowing
 from cdma.workload.dumps import own_element_bytes
 from cdma.workload.plan.cycles import Blocks, Timing
-from cdma.workload.plan.layers import Layer, layers
-from cdma.workload.plan.options import Option, Tensor
-from cdma.workload.plan.rounding import BOUNDS, rounding
-from cdma.workload.plan.treatments import expected, packed, treatments
+from cdma.workload.plan.options import Option, Tensor, by_layer, mean_of
+from cdma.workload.plan.rounding import BOUNDS, Rounding, rounding
+from cdma.workload.plan.treatments import Treatment, expected, packed, treatments
 
 __all__ = ["EQUAL", "Choice", "Hidden", "Plan", "Totals", "always", "dump_tensor", "least", "network_tensor",
            "never", "plan_dump"]
@@ -149,14 +149,10 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
                           codings=codings):
         change = rounding(array, how.narrow) if how.lossy else None
         error = change.max_relative if change else 0.0
-        if error == inf or (max_error is not None and error > max_error):
-            continue
-        blocks = packed(raw, how, timing.config.block_bytes)
-        found.append(Option(how, blocks.packed_bytes, blocks.raw_blocks, blocks.nonzero, timing.offload(blocks),
-                            timing.prefetch(blocks), error, change))
-    found.sort(key=lambda option: option.error)
+        if error < inf and (max_error is None or error <= max_error):
+            found.append(_option(how, packed(raw, how, timing.config.block_bytes), timing, error, change))
     nonzero = int(np.count_nonzero(raw.view(f"<u{own}")))
-    return Tensor(name, raw.size, nonzero * own / raw.size, tuple(found))
+    return Tensor(name, raw.size, nonzero * own / raw.size, tuple(sorted(found, key=lambda option: option.error)))
 
 
 def network_tensor(name: str, raw_bytes: int, own_bytes: int, density: float, timing: Timing,
@@ -170,13 +166,18 @@ def network_tensor(name: str, raw_bytes: int, own_bytes: int, density: float, ti
     for how in treatments(timing.config, name, raw_bytes, own_bytes, float32=own_bytes == WIDE_BYTES, lossy=lossy,
                           codings=codings):
         error = BOUNDS[Narrowing(how.narrow)] if how.lossy else 0.0
-        if max_error is not None and error > max_error:
-            continue
-        blocks = expected(raw_bytes, density, how, timing.config.block_bytes)
-        found.append(Option(how, blocks.packed_bytes, blocks.raw_blocks, blocks.nonzero,
-                            _alike(timing.offload, blocks, timing), _alike(timing.prefetch, blocks, timing), error))
-    found.sort(key=lambda option: option.error)
-    return Tensor(name, raw_bytes, density, tuple(found))
+        if max_error is None or error <= max_error:
+            found.append(_option(how, expected(raw_bytes, density, how, timing.config.block_bytes), timing, error,
+                                 alike=True))
+    return Tensor(name, raw_bytes, density, tuple(sorted(found, key=lambda option: option.error)))
+
+
+def _option(how: Treatment, blocks: Blocks, timing: Timing, error: float, change: Rounding | None = None,
+            alike: bool = False) -> Option:
+    """What is predicted for a tensor's blocks, which may all be equal."""
+    offload, prefetch = (_alike(way, blocks, timing) if alike else way(blocks)
+                         for way in (timing.offload, timing.prefetch))
+    return Option(how, blocks.packed_bytes, blocks.raw_blocks, blocks.nonzero, offload, prefetch, error, change)
 
 
 def plan_dump(tensors: Iterable[Tensor], hidden: Hidden, clock_mhz: float) -> Plan:
@@ -197,26 +198,27 @@ def plan_dump(tensors: Iterable[Tensor], hidden: Hidden, clock_mhz: float) -> Pl
         If a layer has no treatment that is allowed at all steps.
     """
     second = clock_mhz * 1e6
-    found = layers(tensors)
-    means = [layer.tensor for layer in found]
-
-    def cost(layer: Layer) -> Callable[[Option], float]:
-        cycles = hidden(layer.name) * second
-        return lambda option: layer.mean(option.how, lambda own: own.exposed(cycles))
+    layers = [(mean_of(name, several), several, hidden(name) * second) for name, several in by_layer(tensors)]
 
     def totals(picked: Sequence[Option]) -> Totals:
-        exposed = sum(cost(layer)(option) for layer, option in zip(found, picked, strict=True))
+        exposed = sum(_exposed(several, option, cycles)
+                      for (_, several, cycles), option in zip(layers, picked, strict=True))
         return Totals(sum(option.packed_bytes for option in picked), sum(option.cycles for option in picked) / second,
                       exposed / second)
 
-    def choice(layer: Layer, option: Option) -> Choice:
-        cycles = hidden(layer.name) * second
-        each = tuple(Choice(tensor, own, own.exposed(cycles) / second) for tensor, own in layer.under(option.how))
-        return Choice(layer.tensor, option, cost(layer)(option) / second, each)
+    chosen = [least(mean.options, lambda option, of=several, cycles=cycles: _exposed(of, option, cycles))
+              for mean, several, cycles in layers]
+    choices = [Choice(mean, option, _exposed(several, option, cycles) / second, tuple(
+        Choice(tensor, own, own.exposed(cycles) / second)
+        for tensor, own in ((tensor, tensor.under(option.how)) for tensor in several)))
+        for (mean, several, cycles), option in zip(layers, chosen, strict=True)]
+    return Plan(tuple(choices), totals(chosen), totals([always(mean.options) for mean, _, _ in layers]),
+                totals([never(mean.options) for mean, _, _ in layers]))
 
-    chosen = [least(mean.options, cost(layer)) for layer, mean in zip(found, means, strict=True)]
-    return Plan(tuple(map(choice, found, chosen)), totals(chosen), totals([always(mean.options) for mean in means]),
-                totals([never(mean.options) for mean in means]))
+
+def _exposed(several: Sequence[Tensor], option: Option, hidden_cycles: float) -> float:
+    """Mean of the cycles that are not hidden, over a layer's tensors under a treatment."""
+    return fmean(tensor.under(option.how).exposed(hidden_cycles) for tensor in several)
 
 
 def least(options: Iterable[Option], cost: Callable[[Option], float]) -> Option:
@@ -231,12 +233,8 @@ def _alike(cycles: Callable[[Blocks], float], blocks: Blocks, timing: Timing) ->
     count = blocks.link_bytes.size
     if count <= 2 * _ALIKE:
         return cycles(blocks)
-    # The last blocks are kept, as they may differ.
-    some, more = (cycles(_shorter(blocks, kept, timing.config.block_bytes)) for kept in (_ALIKE, 2 * _ALIKE))
+    # The last blocks stay, as they may differ.
+    some, more = (cycles(replace(blocks, raw_bytes=blocks.raw_bytes - (count - last) * timing.config.block_bytes,
+                                 link_bytes=blocks.link_bytes[-last:], raw=blocks.raw[-last:]))
+                  for last in (_ALIKE, 2 * _ALIKE))
     return more + (count - 2 * _ALIKE) * (more - some) / _ALIKE
-
-
-def _shorter(blocks: Blocks, kept: int, block_bytes: int) -> Blocks:
-    left_out = blocks.link_bytes.size - kept
-    return Blocks(blocks.raw_bytes - left_out * block_bytes, blocks.link_bytes[left_out:], blocks.raw[left_out:],
-                  blocks.nonzero, blocks.part, blocks.exponents)

@@ -128,7 +128,8 @@ class Timing:
         # Latency limits a port to its outstanding bursts per latency, for reads and for writes.
         open_ = config.outstanding_reads
         self._ordering = REORDER_CYCLES if config.link_read_ids > 1 else 0
-        self._lane_moves = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()), open_)
+        lane_burst = burst_beats(config.beat_bytes, config.burst_beats) * config.beat_bytes
+        self._lane_moves = self._answered(config.beat_bytes, min(config.block_bytes, lane_burst), open_)
         self._link_writes = min(self.link, self._answered(self._port, self._burst, open_))
         self._link_reads = min(self.link, self._answered(self._port, self._burst, config.link_reads, self._ordering))
         odd = config.lanes & (config.lanes - 1)
@@ -193,9 +194,6 @@ class Timing:
         offload, prefetch = (max(link_bytes / moves, lanes / self._lane_moves)
                              for moves in (self._link_writes, self._link_reads))
         return OFFLOAD_CYCLES + begin + filling + offload, PREFETCH_CYCLES + self._ordering + begin + prefetch
-
-    def _lane_burst(self) -> int:
-        return burst_beats(self.config.beat_bytes, self.config.burst_beats) * self.config.beat_bytes
 
     def _answered(self, beat: int, burst: int, most: int, more: int = 0) -> float:
         """Bytes that a port moves per cycle with ``most`` bursts outstanding, ``more`` cycles behind the memory."""

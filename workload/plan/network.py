@@ -14,7 +14,7 @@ from cdma.workload.dumps.types import element_type
 from cdma.workload.networks.tensors import Tensors
 from cdma.workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never
 from cdma.workload.plan.cycles import Timing
-from cdma.workload.plan.options import Option, Tensor
+from cdma.workload.plan.options import Option
 from cdma.workload.timeline.compute import Compute
 from cdma.workload.timeline.schedule import Timeline, run
 
@@ -78,22 +78,15 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
     for done, tensor in enumerate(sorted(tensors, key=lambda tensor: -tensor.raw_bytes)):
         if progress is not None:
             progress("choosing", done, len(tensors))
-        picked[tensor.name] = _gentlest(tensor, picked, shortest, line)
+        # The treatment that changes the tensor least without making the training step longer.
+        picked[tensor.name] = next(option for option in tensor.options if option == picked[tensor.name] or line(
+            {**picked, tensor.name: option}).seconds <= shortest * (1 + EQUAL))
     timeline = line(picked)
     exposed = _shares(timeline, picked, second)
     return Plan(tuple(Choice(tensor, picked[tensor.name], exposed[tensor.name]) for tensor in tensors),
                 totals([picked[tensor.name] for tensor in tensors]),
                 totals([always(tensor.options) for tensor in tensors]),
                 totals([never(tensor.options) for tensor in tensors]))
-
-
-def _gentlest(tensor: Tensor, picked: Mapping[str, Option], shortest: float,
-              line: Callable[[Mapping[str, Option]], Timeline]) -> Option:
-    """The treatment that changes a tensor least without making the training step longer."""
-    for option in tensor.options:
-        if option == picked[tensor.name] or line({**picked, tensor.name: option}).seconds <= shortest * (1 + EQUAL):
-            return option
-    return picked[tensor.name]
 
 
 def _shares(timeline: Timeline, picked: Mapping[str, Option], second: float) -> dict[str, float]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cdma.golden.codec import blocks, tags_first
+from cdma.golden.codec import blocks
 from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.buffers import Bytes
-from cdma.golden.codec.coding import WORD_BYTES, Coding, choose
+from cdma.golden.codec.coding import WORD_BYTES, Coding
 from cdma.golden.codec.headers import HEADER_BYTES, Frame, scan
 from cdma.golden.codec.narrowing import NARROWED_BYTES, NARROWED_CODINGS, WIDE_BYTES, Narrowing, narrow
 from cdma.hdl.config.engine import EngineConfig
@@ -141,16 +141,11 @@ def packed(raw: Bytes, how: Treatment, block_bytes: int) -> Blocks:
         Raw bytes of a block.
     """
     coded = narrow(raw, how.narrow).view(np.uint8) if how.narrow else raw
-    size = block_bytes // how.part
-    nonzero = int(np.count_nonzero(coded.view(f"<u{how.element_bytes}")))
-    if coding_of(how.coding).exponents:
-        return _compressed(raw.size, coded, nonzero, size, how)
-    full = coded.size // size * size
-    lengths = tags_first.packed_bytes(coded[:full].reshape(-1, size), how.element_bytes)
-    rest = coded[full:]
-    if rest.size:
-        lengths = np.append(lengths, WORD_BYTES + zvc.packed_bytes(rest, how.element_bytes))
-    return _framed(raw.size, lengths, nonzero, coded.size, size, how)
+    coding = coding_of(how.coding)
+    stream = blocks.compress(coded, coding, block_bytes // how.part, how.fallback, how.leave_raw)
+    found = scan(stream, Frame(block_bytes // how.part))
+    return Blocks(raw.size, HEADER_BYTES + (found.payload + 3 & ~3), found.coding == Coding.RAW,
+                  int(np.count_nonzero(coded.view(f"<u{how.element_bytes}"))), how.part, coding.exponents)
 
 
 def expected(raw_bytes: int, density: float, how: Treatment, block_bytes: int) -> Blocks:
@@ -168,30 +163,14 @@ def expected(raw_bytes: int, density: float, how: Treatment, block_bytes: int) -
     lengths = np.full(count, _coded_bytes(size, density, how))
     last = coded - (count - 1) * size
     lengths[-1] = _coded_bytes(last, density, how) + WORD_BYTES * (last < size)
-    return _framed(raw_bytes, lengths, round(density * coded / how.element_bytes), coded, size, how)
-
-
-def _compressed(raw_bytes: int, coded: Bytes, nonzero: int, size: int, how: Treatment) -> Blocks:
-    """The blocks of the stream that the golden model writes."""
-    stream = blocks.compress(coded, coding_of(how.coding), size, how.fallback, how.leave_raw)
-    found = scan(stream, Frame(size))
-    return Blocks(raw_bytes, HEADER_BYTES + (found.payload + 3 & ~3), found.coding == Coding.RAW, nonzero, how.part,
-                  coding_of(how.coding).exponents)
+    whole = np.full(count, size)
+    whole[-1] = last
+    raw = (lengths >= whole) & how.fallback | how.leave_raw
+    return Blocks(raw_bytes, HEADER_BYTES + (np.where(raw, whole, lengths) + 3 & ~3), raw,
+                  round(density * coded / how.element_bytes), how.part)
 
 
 def _coded_bytes(size: int, density: float, how: Treatment) -> int:
     """Bytes of tags and elements of ``size`` raw bytes."""
     tags = zvc.packed_bytes(np.zeros(size, np.uint8), how.element_bytes)
     return tags + round(density * size / how.element_bytes) * how.element_bytes
-
-
-def _framed(raw_bytes: int, lengths: np.ndarray, nonzero: int, coded: int, size: int, how: Treatment) -> Blocks:
-    """Blocks, from the lengths that their payloads would have if all were coded."""
-    whole = np.full(lengths.size, size)
-    whole[-1] = coded - (lengths.size - 1) * size
-    raw = np.concatenate([choose(lengths[:-1], size, coding_of(how.coding), how.fallback, how.leave_raw),
-                          choose(lengths[-1:], int(whole[-1]), coding_of(how.coding), how.fallback,
-                                 how.leave_raw)]) == Coding.RAW
-    payload = np.where(raw, whole, lengths)
-    return Blocks(raw_bytes, HEADER_BYTES + (payload + 3 & ~3), raw, nonzero, how.part,
-                  coding_of(how.coding).exponents)

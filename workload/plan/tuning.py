@@ -22,41 +22,20 @@ from cdma.golden.codec.headers import HEADER_BYTES
 from cdma.workload.plan.cycles import Timing
 from cdma.workload.plan.treatments import Treatment, expected
 
-__all__ = ["Controller", "Counts", "Settings"]
+__all__ = ["GAIN", "PATIENCE", "PERIOD", "RESERVE", "Controller", "Counts"]
+
+GAIN = 0.01
+"""Time that a treatment which alters the tensor more must save, as a share of the time of the raw transfers."""
+RESERVE = 0.05
+"""Share of the hidden time that must stay unused by a treatment which alters the tensor less."""
+PATIENCE = 3
+"""Iterations in a row for which the condition must hold before the controller changes the treatment."""
+PERIOD = 25
+"""Iterations from a change or a trial to the next trial of the same treatment, before any doubling."""
 
 _RAREST = 16    # the wait until the next trial grows to at most this many times the period
 _NEAR = 10      # a treatment known to lose more than this many times the gain is not tried again
 _EQUAL = 0.1    # times that differ by less than this share of the gain count as equal
-
-
-@dataclass(frozen=True)
-class Settings:
-    """When a controller changes the treatment.
-
-    Parameters
-    ----------
-    gain
-        Time that a treatment which alters the tensor more must save, as a share of the time of the raw transfers.
-    reserve
-        Share of the hidden time that must stay unused by a treatment which alters the tensor less.
-    patience
-        Iterations in a row for which the condition must hold before the controller changes the treatment.
-    period
-        Iterations from a change or a trial to the next trial of the same treatment, before any doubling.
-    """
-
-    gain: float = 0.01
-    reserve: float = 0.05
-    patience: int = 3
-    period: int = 25
-
-    def __post_init__(self) -> None:
-        for name in ("gain", "reserve"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 0 or more and below 1, not {getattr(self, name)}")
-        for name in ("patience", "period"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 iteration or more, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -96,8 +75,6 @@ class Controller:
         The engine.
     hidden
         Cycles of each transfer that computing hides.
-    settings
-        When the controller changes the treatment.
 
     Members
     -------
@@ -112,19 +89,17 @@ class Controller:
         If ``options`` is empty.
     """
 
-    def __init__(self, raw_bytes: int, options: Sequence[Treatment], timing: Timing, hidden: float = 0.0,
-                 settings: Settings | None = None) -> None:
+    def __init__(self, raw_bytes: int, options: Sequence[Treatment], timing: Timing, hidden: float = 0.0) -> None:
         if not options:
             raise ValueError("there is no treatment to choose from")
         self.options = tuple(options)
-        self.settings = settings or Settings()
         # The first treatment is coding, which is safe: blocks that do not shrink stay raw.
         self.current = next((number for number, how in enumerate(options) if not how.leave_raw), 0)
         self.switches = self.trials = 0
         self._raw_bytes = raw_bytes
         self._timing = timing
         self._hidden = hidden
-        self._known = [_Known(self.settings.period, self.settings.period) for _ in options]
+        self._known = [_Known(PERIOD, PERIOD) for _ in options]
         self._filled: dict[int, float] = {}
         self._proposal, self._agreed = self.current, 0
         self._iteration = 0
@@ -132,7 +107,7 @@ class Controller:
         self._factors = 1.0, 1.0
         # The cycles of raw transfers do not depend on the values.
         self._left_raw = {number: _exact(how, raw_bytes, timing) for number, how in enumerate(options) if how.leave_raw}
-        self._enough = self.settings.gain * sum(_exact(Treatment("zvc8", leave_raw=True), raw_bytes, timing))
+        self._enough = GAIN * sum(_exact(Treatment("zvc8", leave_raw=True), raw_bytes, timing))
 
     def next(self) -> Treatment:
         """How to move the tensor in the next iteration."""
@@ -148,20 +123,20 @@ class Controller:
             self.trials += 1
             known = self._known[self._now]
             pays = exposed[self.current] - exposed[self._now] > self._enough
-            known.wait = self.settings.period if pays else min(2 * known.wait, _RAREST * self.settings.period)
+            known.wait = PERIOD if pays else min(2 * known.wait, _RAREST * PERIOD)
             known.due = self._iteration + known.wait
         proposal = self._better(exposed)
         if proposal != self._proposal:
             self._proposal, self._agreed = proposal, 0
         self._agreed += 1
-        if proposal != self.current and self._agreed >= self.settings.patience:
+        if proposal != self.current and self._agreed >= PATIENCE:
             self.current = proposal
             self.switches += 1
             self._agreed = 0
 
     def _better(self, exposed: Sequence[float]) -> int:
         """The treatment to use from now on."""
-        guarded = [self._exposed(number, self._hidden * (1 - self.settings.reserve))
+        guarded = [self._exposed(number, self._hidden * (1 - RESERVE))
                    for number in range(self.current + 1)]
         for number in range(self.current):
             if guarded[number] <= guarded[self.current] + _EQUAL * self._enough:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from cdma.workload.dumps.steps import titled_step
 from cdma.workload.plan.choice import EQUAL, Hidden
 from cdma.workload.plan.cycles import Timing
-from cdma.workload.plan.options import Option, Tensor
+from cdma.workload.plan.options import Option, Tensor, allowed_in_all
 from cdma.workload.plan.treatments import Treatment
-from cdma.workload.plan.tuning import Controller, Counts, Settings
+from cdma.workload.plan.tuning import Controller, Counts
 
 __all__ = ["Replay", "Row", "Track", "replay", "tracks"]
 
@@ -152,13 +152,9 @@ def _track(layer: str, steps: Mapping[int, Tensor], places: NDArray[np.float64])
     if len({tensor.raw_bytes for tensor in several}) > 1:
         raise ValueError(f"{layer} has {several[0].raw_bytes} bytes at one step and other sizes at others: capture it "
                          f"with the same batch")
-    everywhere = [option.how for option in several[0].options
-                  if all(any(option.how == other.how for other in tensor.options) for tensor in several)]
-    found = []
-    for how in everywhere:
-        options = [next(option for option in tensor.options if option.how == how) for tensor in several]
-        found.append({field.name: np.interp(places, at, [_count(option, field.name) for option in options])
-                      for field in fields(Counts)})
+    everywhere = allowed_in_all(several)
+    found = [{field.name: np.interp(places, at, [_count(tensor.under(how), field.name) for tensor in several])
+              for field in fields(Counts)} for how in everywhere]
     density = np.interp(places, at, [tensor.density for tensor in several])
     return Track(layer, several[0].raw_bytes, density, tuple(everywhere), tuple(found))
 
@@ -168,7 +164,7 @@ def _count(option: Option, name: str) -> float:
 
 
 def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: float,
-           settings: Settings | None = None, progress: Callable[[str, int, int], None] | None = None) -> Replay:
+           progress: Callable[[str, int, int], None] | None = None) -> Replay:
     """Run a controller for each tensor, and all other rules.
 
     Parameters
@@ -179,8 +175,6 @@ def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: 
         The engine, and its clock.
     hidden
         Seconds of each tensor's transfers that computing hides.
-    settings
-        Of the controllers.
     progress
         Called with a stage, the tensors done, and all of them.
     """
@@ -215,7 +209,7 @@ def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: 
     for track in several:
         if progress is not None:
             progress("tuning", len(tuned), len(several))
-        controller = Controller(track.raw_bytes, track.options, timing, hides[track.name], settings)
+        controller = Controller(track.raw_bytes, track.options, timing, hides[track.name])
         chosen = np.empty(iterations, np.int64)
         for iteration in range(iterations):
             at_work = controller.current

@@ -6,19 +6,21 @@ engine, and the assumptions that docs/timeline.md lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from math import floor, isclose, log10
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cdma.workload.alternatives.recomputing import cheap_layers
+from cdma.workload.characterise.arrays import Array, Coded, characterise, in_all
 from cdma.workload.data import DIGITS, shipped_dumps
+from cdma.workload.dumps.steps import step_text
 from cdma.workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
 from cdma.workload.networks.published import PUBLISHED, counts
-from cdma.workload.results.dumps import dump_figures
 from cdma.workload.results.paper import CSWAP, HIGHEST_RATIO, RATIO, SPEEDUPS, TORCHTITAN, VDNN, headline
 from cdma.workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, default_fillings, published_networks, uniform
 from cdma.workload.timeline.efficiency import EFFICIENCY
@@ -30,7 +32,8 @@ from cdma.workload.timeline.schedule import Engine, Transfer, plain_dma, run
 from cdma.workload.timeline.study import SCHEDULES, Study
 from cdma.workload.timeline.swapping import POLICIES, high_water, swapped
 
-__all__ = ["CODINGS", "DECODERS", "DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "TODAYS_GPUS", "alike", "results"]
+__all__ = ["CODINGS", "DECODERS", "DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "TODAYS_GPUS", "alike",
+           "dump_figures", "results"]
 
 _DIGITS = 6  # of every figure; further digits differ between machines
 
@@ -53,6 +56,8 @@ BUDGET = 5.0
 CODINGS = ("zvc", "exponents")
 """The codings of the engine."""
 
+_OF_DUMPS = {"zvc": "blocks", "exponent": "exponents", "rle": "rle", "zlib": "zlib"}
+"""The engine's stream, exponent coding and the paper's baselines, by their names in characterise."""
 
 LINKS = (("PCIe 3 x16", 12.8, "titan-xp"), ("PCIe 3 x16", 12.8, "v100"), ("PCIe 4 x16", 25.6, "a100"),
          ("PCIe 5 x16", 51.2, "h100"), ("NVLink 2 to POWER9", 75.0, "v100"), ("NVLink-C2C", 450.0, "h100"))
@@ -159,6 +164,42 @@ def _behind_relu(study: Study) -> float | None:
     plan = study.plan
     found = [filling.density for name, filling in default_fillings(plan).items() if plan.tensors[name].sparse]
     return sum(found) / len(found) if found else None
+
+
+def dump_figures(path: Path) -> dict[str, Any]:
+    """Densities and ratios of a dump: of each array, of all, by layout, and by step of training if names have one.
+
+    Parameters
+    ----------
+    path
+        A dump whose arrays have four dimensions in the order NCHW, or fewer.
+    """
+    arrays = characterise([path], form=None, jobs=1)
+    totals = in_all(arrays)
+    return {"dump": path.stem,
+            "arrays": [{"array": array.layer, "step": _label(array), **_figures(array.stored)} for array in arrays],
+            "in_all": _figures(totals[0]),
+            "layouts": [{"layout": total.layout, **_figures(total)} for total in totals],
+            "training": list(_training(arrays))}
+
+
+def _figures(coded: Coded) -> dict[str, Any]:
+    """Of one or more arrays: density, the ratio at the bound of mask coding, and the ratio of each coding."""
+    return {"raw_bytes": coded.raw_bytes, "density": coded.density.density, "bound": coded.bound("blocks"),
+            "ratio": {name: coded.ratio(coding) for name, coding in _OF_DUMPS.items()}}
+
+
+def _training(arrays: Sequence[Array]) -> Iterator[dict[str, Any]]:
+    """Of each step of training the density by layer, and all that is stored."""
+    stepped = sorted((array for array in arrays if array.step is not None), key=lambda array: array.step or 0)
+    for label in dict.fromkeys(map(_label, stepped)):
+        own = [array for array in stepped if _label(array) == label]
+        yield {"label": label, "density": {array.layer: array.stored.density.density for array in own},
+               "in_all": _figures(in_all(own)[0])}
+
+
+def _label(array: Array) -> str | None:
+    return None if array.step is None else step_text(array.step_unit, array.step)
 
 
 def _networks() -> list[dict[str, Any]]:
@@ -271,8 +312,7 @@ def _efficiencies() -> list[dict[str, Any]]:
 
 def _published() -> list[dict[str, Any]]:
     """A network's table beside published sizes of the network."""
-    return [{"network": name, "here": asdict(counts(load_network(name))),
-             "published": asdict(PUBLISHED[name]) if name in PUBLISHED else None}
+    return [{"network": name, "here": counts(load_network(name)), "published": PUBLISHED.get(name)}
             for name in NETWORKS if name not in TODAY]
 
 

@@ -25,10 +25,11 @@ from math import ceil
 from typing import Any
 
 from cdma.workload.dumps.types import element_type
-from cdma.workload.serving.decoders import Decoder
+from cdma.workload.networks.catalog import load_network
+from cdma.workload.networks.layers import INPUT
 from cdma.workload.timeline.schedule import Engine
 
-__all__ = ["BLOCK_TOKENS", "PAGE_BYTES", "Cache", "kv_cache"]
+__all__ = ["BLOCK_TOKENS", "PAGE_BYTES", "Cache", "Decoder", "kv_cache", "load_decoder"]
 
 BLOCK_TOKENS = 16
 """Tokens of a block, as in vLLM by default."""
@@ -38,13 +39,81 @@ _PAGES = tuple(1 << log for log in range(12, 22))
 
 
 @dataclass(frozen=True)
+class Decoder:
+    """A decoder.
+
+    Parameters
+    ----------
+    name, about
+        Its name, and where its sizes are from.
+    dtype
+        Type of its weights, keys and values.
+    blocks
+        Layers of attention.
+    query_values, key_values
+        Values of a token's queries, and of its keys, in a block; its values have as many as its keys.
+    params
+        Parameters, all of which a step reads.
+    token_flops
+        Operations of products for a token, without attention.
+    """
+
+    name: str
+    about: str
+    dtype: str
+    blocks: int
+    query_values: int
+    key_values: int
+    params: int
+    token_flops: float
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the keys of a token in a block."""
+        return self.key_values * element_type(self.dtype).itemsize
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of keys and values of a token, in all blocks."""
+        return 2 * self.blocks * self.row_bytes
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights."""
+        return self.params * element_type(self.dtype).itemsize
+
+
+def load_decoder(name: str) -> Decoder:
+    """A decoder: a network of the catalogue, or the path of a JSON file with one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such network, it has no fused attention, or its layers of attention differ.
+    """
+    network = load_network(name)
+    shapes = {layer.name: layer.shape for layer in network.layers} | {INPUT: network.input_shape}
+    attention = [layer for layer in network.layers if layer.kind == "attention"]
+    found = {(layer.shape[-1], (sum(shapes[source][-1] for source in layer.inputs) - layer.shape[-1]) // 2,
+              layer.shape[0]) for layer in attention}
+    if len(found) != 1:
+        what = "its layers of attention differ" if found else "it has no fused attention"
+        raise ValueError(f"{network.name} is no decoder whose keys and values could be kept: {what}; give gpt2, llama, "
+                         f"relu2 or moe, for instance")
+    queries, keys, positions = found.pop()
+    flops = sum(layer.flops for layer in network.layers if layer.kind in ("fc", "matmul"))
+    return Decoder(network.name, network.about, network.dtype, len(attention), queries, keys, network.params,
+                   flops / positions)
+
+
+@dataclass(frozen=True)
 class Cache:
     """A KV cache, where it is and how it moves.
 
     Parameters
     ----------
-    decoder, dtype
-        The decoder, and the type of weights, keys and values.
+    decoder
+        The decoder.
     context, batch
         Tokens of each sequence, and sequences.
     peak, bandwidth, memory
@@ -61,7 +130,6 @@ class Cache:
     """
 
     decoder: Decoder
-    dtype: str
     context: int
     batch: int
     peak: float
@@ -82,36 +150,26 @@ class Cache:
                              f"{(self.memory - self.room) / 1e9:.1f} GB, and the device has {self.memory / 1e9:g}")
 
     @property
-    def token_bytes(self) -> int:
-        """Bytes of keys and values of a token."""
-        return self.decoder.token_bytes(self.dtype)
-
-    @property
-    def weight_bytes(self) -> int:
-        """Bytes of the weights."""
-        return self.decoder.params * element_type(self.dtype).itemsize
-
-    @property
     def whole_bytes(self) -> int:
         """Bytes of the whole cache."""
-        return self.batch * self.context * self.token_bytes
+        return self.batch * self.context * self.decoder.token_bytes
 
     @property
     def room(self) -> float:
         """Bytes of the device for the cache, beside the weights and two layers' buffers."""
-        return self.memory - self.weight_bytes - 2 * self.whole_bytes / self.decoder.blocks
+        return self.memory - self.decoder.weight_bytes - 2 * self.whole_bytes / self.decoder.blocks
 
     @property
     def away(self) -> float:
         """Bytes of the cache in host memory."""
-        if self.whole_bytes + self.weight_bytes <= self.memory:
+        if self.whole_bytes + self.decoder.weight_bytes <= self.memory:
             return 0.0
         return self.whole_bytes - min(self.whole_bytes, self.room)
 
     @property
     def block_bytes(self) -> int:
         """Bytes of a transfer."""
-        return self.block_tokens * self.decoder.row_bytes(self.dtype)
+        return self.block_tokens * self.decoder.row_bytes
 
 
 def kv_cache(cache: Cache, engine: Engine, ratio: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -126,11 +184,11 @@ def kv_cache(cache: Cache, engine: Engine, ratio: float) -> tuple[dict[str, Any]
         computing and transfers, tokens of all sequences a second, 10^9 bytes over the link in a step and of whole pages
         in host memory, the share of these that is empty, and bringing back the context of one sequence.
     """
-    spare = max(cache.memory - cache.weight_bytes, 0.0)
-    resident = {"token_bytes": cache.token_bytes, "cache_gb": cache.whole_bytes / 1e9,
-                "weights_gb": cache.weight_bytes / 1e9, "sequences": int(spare // (cache.context * cache.token_bytes)),
-                "longest": int(spare // cache.token_bytes), "away": cache.away / cache.whole_bytes,
-                "again_ms": _again(cache) * 1e3}
+    token_bytes, weight_bytes = cache.decoder.token_bytes, cache.decoder.weight_bytes
+    spare = max(cache.memory - weight_bytes, 0.0)
+    resident = {"token_bytes": token_bytes, "cache_gb": cache.whole_bytes / 1e9, "weights_gb": weight_bytes / 1e9,
+                "sequences": int(spare // (cache.context * token_bytes)), "longest": int(spare // token_bytes),
+                "away": cache.away / cache.whole_bytes, "again_ms": _again(cache) * 1e3}
     coded = engine.transfer(cache.link, lambda name: ratio)
 
     def through(direction: str, size: float) -> float:
@@ -146,7 +204,7 @@ def kv_cache(cache: Cache, engine: Engine, ratio: float) -> tuple[dict[str, Any]
 
 def _row(cache: Cache, name: str, away: float, ratio: float, seconds: Callable[[str, float], float]
          ) -> dict[str, Any]:
-    fresh = cache.batch * cache.token_bytes * (away / cache.whole_bytes)
+    fresh = cache.batch * cache.decoder.token_bytes * (away / cache.whole_bytes)
     moved = max(seconds("prefetch", away), seconds("offload", fresh))
     work = _compute(cache, away)
     step = max(work, moved)
@@ -155,14 +213,14 @@ def _row(cache: Cache, name: str, away: float, ratio: float, seconds: Callable[[
     return {"row": name, "step_ms": step * 1e3, "compute_ms": work * 1e3, "link_ms": moved * 1e3,
             "tokens_per_s": cache.batch / step, "link_gb": away / ratio / 1e9,
             "host_gb": away / cache.block_bytes * paged / 1e9, "page_waste": 1 - packed / paged if away else 0.0,
-            "back_ms": seconds("prefetch", cache.context * cache.token_bytes) * 1e3}
+            "back_ms": seconds("prefetch", cache.context * cache.decoder.token_bytes) * 1e3}
 
 
 def _compute(cache: Cache, away: float) -> float:
     decoder = cache.decoder
     products = decoder.token_flops * cache.batch
     attention = 4 * decoder.blocks * decoder.query_values * cache.context * cache.batch
-    traffic = cache.weight_bytes + cache.whole_bytes + away
+    traffic = cache.decoder.weight_bytes + cache.whole_bytes + away
     return max((products + attention) / cache.peak, traffic / cache.bandwidth)
 
 

@@ -65,7 +65,8 @@ def default_fillings(plan: Tensors, density: float | None = None, factor: float 
     factor
         Densities are multiplied by it, up to 1: how they change while a network trains.
     """
-    own = _densities(plan.network.name) if density is None else {}
+    parts = _table()["networks"].get(plan.network.name, ()) if density is None else ()
+    own: dict[str, float] = {name: value for part in parts for name, value in part["tensors"].items()}
     example = _table()["examples"].get(plan.network.name, {"density": _table()["other"]})
     other: float = example["density"] if density is None else density
 
@@ -75,12 +76,6 @@ def default_fillings(plan: Tensors, density: float | None = None, factor: float 
         return uniform(min(1.0, factor * own.get(tensor.name, other)), tensor.dtype)
 
     return {name: one(tensor) for name, tensor in plan.tensors.items()}
-
-
-def _densities(network: str) -> dict[str, float]:
-    """The table's densities of a network, by tensor."""
-    return {name: density for part in _table()["networks"].get(network, ())
-            for name, density in part["tensors"].items()}
 
 
 def fillings_from_file(path: str | Path, plan: Tensors, density: float | None = None) -> dict[str, Filling]:

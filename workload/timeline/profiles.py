@@ -89,19 +89,13 @@ def _layers(path: str | Path, content: Any) -> dict[str, tuple[float, float]]:
         raise ValueError(f"{path} must have an object with the times of each layer, by name")
     times = {}
     for name, entry in content.items():
-        forward, backward = (_milliseconds(entry, key) for key in ("forward_ms", "backward_ms"))
-        if forward is None or backward is None:
+        keys = ("forward_ms", "backward_ms")
+        both: list[Any] = [entry.get(key) for key in keys] if isinstance(entry, dict) else [None]
+        if any(isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf")
+               for value in both):
             raise ValueError(f"{path}: {name} must have forward_ms and backward_ms, numbers of 0 or more")
-        times[name] = (forward / 1e3, backward / 1e3)
+        times[name] = (both[0] / 1e3, both[1] / 1e3)
     return times
-
-
-def _milliseconds(entry: Any, key: str) -> float | None:
-    """A time in an entry of a profile; None if it is missing or not allowed."""
-    value = entry.get(key) if isinstance(entry, dict) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        return None
-    return float(value)
 
 
 def _plain(name: str) -> str:

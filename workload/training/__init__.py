@@ -17,7 +17,7 @@ def offload(model: Any, engine: TensorEngine, *, least: int = 4096) -> Offload:
 
     ::
 
-        with model_engine("default") as engine, offload(model, engine):
+        with model_engine("engine") as engine, offload(model, engine):
             loss = criterion(model(images), labels)
             loss.backward()
 

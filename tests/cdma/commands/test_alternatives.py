@@ -15,9 +15,9 @@ from tests.workload.networks.test_captured import written
 
 def test_answer_and_rows(cdma: Callable[..., Any], tmp_path: Path) -> None:
     call = ("alternatives", "googlenet", "--gpu", "v100", "--memory", 3.5)
-    text = cdma(*call, "--all", "--picture", "out.svg").out
+    text = cdma(*call, "--all", "--plot", "out.svg").out
     assert "Fastest without loss within 3.5 GB: engine, exponents (async), 1.0" in text
-    assert "picture: out.svg" in text and "offload (sync)" in text and "2.5 GB of memory" in text
+    assert "plot: out.svg" in text and "offload (sync)" in text and "2.5 GB of memory" in text
     picture = ElementTree.parse(tmp_path / "out.svg").getroot()
     said = {entry.text for entry in picture.iter("{http://www.w3.org/2000/svg}text")}
     assert {"checkpoints", "engine, exponents (async)", "3.5 GB", "does not fit"} <= said
@@ -52,7 +52,7 @@ def test_sensitivity(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--gpu", "k80"), "there is no GPU 'k80'"),
     (("vgg16", "--codec", "0"), "must be a number above 0"),
     (("vgg16", "--ahead", "some"), "must be a number of blocks"),
-    (("vgg16", "--picture", "out.png"), "must end in .svg"),
+    (("vgg16", "--plot", "out.png"), "must end in .svg"),
     (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge'"),
 ])
 def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:

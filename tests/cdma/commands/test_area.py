@@ -44,12 +44,12 @@ def test_an_engine_on_an_fpga_says_what_its_buffers_became(cdma, monkeypatch: py
     # In the engine's place, a design with one buffer of each kind: one in block RAM, one in LUTs, one in flip-flops.
     monkeypatch.setattr(hierarchy, "emit", lambda config: SimpleNamespace(
         text=MEMORIES.replace("memories", config.name), ports=()))
-    (report,) = cdma("area", "--engine", "tiny", "--target", "ecp5", "--json").json
+    (report,) = cdma("area", "tiny", "--target", "ecp5", "--json").json
     assert (report["name"], report["lanes"], report["target"]) == ("cdma_tiny_engine", 1, "ecp5")
     # The table of constants is another, and no buffer.
     assert report["block_rams"] == {"DP16KD": 2}
     assert report["no_block_ram"] == ["async", "many"]
-    lines = cdma("area", "--engine", "tiny", "--target", "ecp5").out.splitlines()
+    lines = cdma("area", "tiny", "--target", "ecp5").out.splitlines()
     assert lines[0] == "cdma_tiny_engine, 1 lanes, mapped to ecp5:"
     assert lines[2].split() == ["LUTs", "flip-flops", "DP16KD", "TRELLIS_DPR16X4"]
     assert lines[4].split() == [f"{report[key]:,}" for key in ("luts", "flip_flops")] + ["2", "66"]

@@ -27,7 +27,7 @@ READ = [
     "alternatives vgg16 --profile IN.json", "kvcache IN.json --context 64 --batch 1",
     "kvcache gpt2 --context 64 --batch 1 --dump IN.npz", "plan IN.npz", "plan IN.json", "plan --engine IN.toml",
     "plan vgg16 --densities IN.json", "plan vgg16 --profile IN.json", "board arty-a7-35 -o out --dump IN.npz",
-    "soc IN.npz", "soc --engine IN.toml", "prove --config IN.toml", "cover --merge IN", "mutate --times IN.xml",
+    "soc IN.npz", "soc --engine IN.toml", "prove --engine IN.toml", "cover --merge IN", "mutate --times IN.xml",
     "soak --engine IN.toml", "soak --replay IN.json", "compress IN.npz out", "compress IN.npy out",
     "compress IN.safetensors out", "compress IN out --element 32", "decompress IN out", "decompress IN out --stream",
     "decompress IN out --stream --lines --element 32", "info IN", "info IN --stream",
@@ -36,8 +36,8 @@ READ = [
 """Calls that read a file, whose name begins with IN."""
 
 WRITTEN = [
-    "characterise --report OUT.html", "timeline vgg16 --gantt OUT.svg", "alternatives vgg16 --picture OUT.svg",
-    "plan -o OUT.json", "plan --tune --picture OUT.svg", "results --output OUT.md", "results --report OUT.html",
+    "characterise --report OUT.html", "timeline vgg16 --plot OUT.svg", "alternatives vgg16 --plot OUT.svg",
+    "plan -o OUT.json", "plan --tune --plot OUT.svg", "results --output OUT.md", "results --report OUT.html",
     "timing --sweep --liberty none --plot OUT.svg", "bench --output OUT.json", "compress a.npy OUT",
     "decompress a.zvc OUT", "decompress a.zvc OUT.npy", "capture --profile OUT.json script.py",
 ]

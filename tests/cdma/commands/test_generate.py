@@ -21,8 +21,15 @@ def _written(folder: str) -> dict[str, Path]:
     return {str(path.relative_to(folder)): path for path in Path(folder).rglob("*") if path.is_file()}
 
 
-def test_both_cores_by_default(cdma) -> None:
-    outcome = cdma("generate", "-o", "rtl")
+def test_the_engine_by_default_one_file_a_module(cdma) -> None:
+    outcome = cdma("generate", "-o", "rtl", "--json")
+    modules = {Path(entry["file"]).relative_to("rtl").as_posix(): entry["top"] for entry in outcome.json}
+    assert set(modules.values()) == {"cdma_engine"}
+    assert modules.keys() == files(emit(load_design("engine"), split=True), sources()).keys()
+
+
+def test_both_cores(cdma) -> None:
+    outcome = cdma("generate", "compressor", "decompressor", "-o", "rtl")
     assert (outcome.code, outcome.err) == (0, "")
     cores = ("cdma_compressor", "cdma_decompressor")
     names = {f"{core}.{kind}" for core in cores for kind in ("v", "json", "vlt", "core", "f", "sdc", "xdc")}
@@ -60,7 +67,7 @@ def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\ncodings = ["zvc32"]\n')
     config = load_design("mine.toml").replace(name="mine", block_bytes=512, buffer_bytes=1024)
     outcome = cdma("generate", "mine.toml", "--set", "name=mine", "--set", "block_bytes=512", "--set",
-                   "buffer_bytes=1024", "-o", "rtl")
+                   "buffer_bytes=1024", "--single", "-o", "rtl")
     assert outcome.code == 0
     written = {name: path.read_text() for name, path in _written("rtl").items()}
     assert written == files(emit(config), sources())
@@ -102,7 +109,7 @@ def test_list(cdma) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     (["nothing"], "no preset 'nothing'"),
     (["block-compresor"], "no preset 'block-compresor' (did you mean block_compressor or "),
-    (["tiny"], "no preset 'tiny' (did you mean tiny_engine?): there are engine, paper_engine"),
+    (["tinny"], "no preset 'tinny' (did you mean tiny?): there are engine, paper, smallest"),
     (["missing/"], "cannot read configuration missing: No such file"),
     (["block_compressor", "compressor", "--set", "codings=zvc32"], "compressor: unknown parameter 'codings'"),
     (["block_decompressor", "--set", "pipeline=fast"], "pipeline must be small for block_decompressor"),
@@ -114,9 +121,9 @@ def test_list(cdma) -> None:
     (["compressor", "--set", "beat=32"], "beat_bytes"),
     (["compressor", "--set", "beat_bytes"], "name=value"),
     (["compressor", "--set", "beat_bytes=wide"], "integer"),
-    (["--set", "name=both"], "two configurations are named 'both'"),
-    (["tiny_engine", "--set", "name=mem"], "name must not be 'mem', which has a meaning in NAME.rdl"),
-    (["tiny_engine", "--set", "name=CDMA_coding"], "'CDMA_coding', which has a meaning in NAME_regs.h"),
+    (["compressor", "decompressor", "--set", "name=both"], "two configurations are named 'both'"),
+    (["tiny", "--set", "name=mem"], "name must not be 'mem', which has a meaning in NAME.rdl"),
+    (["tiny", "--set", "name=CDMA_coding"], "'CDMA_coding', which has a meaning in NAME_regs.h"),
     (["compressor", "-o", "file"], "file"),
 ])
 def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> None:

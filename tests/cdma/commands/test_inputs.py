@@ -40,9 +40,10 @@ def test_named_pipes_are_refused(call: tuple[str, ...], tmp_path: Path) -> None:
 
 def test_what_a_shell_passes_for_a_command_is_read(tmp_path: Path) -> None:
     np.zeros(1024, np.float32).tofile(tmp_path / "raw.bin")
-    done = called(tmp_path, "bash", "-c", f'"{sys.executable}" -m cdma compress <(cat raw.bin) out.zvc --element 32')
+    call = "compress <(cat raw.bin) o.zvc --coding zvc32 --element 32"
+    done = called(tmp_path, "bash", "-c", f'"{sys.executable}" -m cdma {call}')
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out.zvc").stat().st_size == 64 + 4 + 128
+    assert (tmp_path / "o.zvc").stat().st_size == 64 + 4 + 128
 
 
 @pytest.mark.parametrize("command", ["characterise", "plan"])

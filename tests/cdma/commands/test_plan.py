@@ -80,7 +80,7 @@ def test_codings(cdma: Callable[..., Any], fails: Callable[..., str], dump: dict
         "plan", "dump.npz", "--engine", "paper", "--codings", "zvc,exponents")
     # The Verilog of the engine is not even generated for it.
     assert "the plan is for cdma_engine with codings" in fails(
-        "simulate", "--engine", "default", "--set", "codings=zvc16,zvc32", "--plan", "plan.json", "dump.npz")
+        "simulate", "--engine", "engine", "--set", "codings=zvc16,zvc32", "--plan", "plan.json", "dump.npz")
     rounded = cdma("plan", "dump.npz", *NARROWING, "--lossy", "bfloat16", "--json").json
     assert chosen(rounded) == {"sparse": "bfloat16+exp16", "dense": "bfloat16+exp16", "half": "exp16"}
     network = cdma("plan", "vgg16", "--policy", "conv", "--json").json["tensors"]
@@ -112,8 +112,8 @@ def test_a_training_run(cdma: Callable[..., Any], tmp_path: Path) -> None:
         runs = tensor["runs"]
         assert (runs[0]["first"], runs[-1]["last"]) == (0, 59)
         assert all(before["last"] + 1 == after["first"] for before, after in pairwise(runs))
-    text = cdma("plan", "--tune", *NARROWING, "--lossy", "bfloat16", "--hide", "conv1=9", "--picture", "run.svg").out
-    assert "always lossy" in text and "picture: run.svg" in text
+    text = cdma("plan", "--tune", *NARROWING, "--lossy", "bfloat16", "--hide", "conv1=9", "--plot", "run.svg").out
+    assert "always lossy" in text and "plot: run.svg" in text
     assert (tmp_path / "run.svg").read_text().startswith("<svg")
 
 
@@ -182,7 +182,7 @@ def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: di
     (["dump.npz", "--max-error", "1"], "give --lossy"),
     (["dump.npz", "--engine", "tiny", "--set", "lanes=0"], "lanes must be 1 to 16"),
     (["dump.npz", "--engine", "compressor"], "is a core, not an engine"),
-    (["dump.npz", "--picture", "x.svg"], "--picture is for training runs: give --tune"),
+    (["dump.npz", "--plot", "x.svg"], "--plot is for training runs: give --tune"),
     (["dump.npz", "--tune"], "sparse names no step of training"),
     (["vgg16", "--tune"], "vgg16 is one"),
     (["--tune", "-o", "plan.json"], "leave --tune or --output out"),
@@ -200,7 +200,7 @@ def test_mistakes(fails: Callable[..., str], dump: dict[str, np.ndarray], argume
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--plan", "gone.json", "dump.npz"], "cannot read gone.json"),
     (["--plan", "plan.json", "dump.npz"], "has no tensor half"),
-    (["--plan", "plan.json", "--engine", "default", "dump.npz"], "make a plan for this engine"),
+    (["--plan", "plan.json", "--engine", "engine", "dump.npz"], "make a plan for this engine"),
     (["--plan", "plan.json", "dump.npz", "--narrow", "float16"], "--narrow is not for plans"),
     (["--plan", "plan.json", "dump.npz", "--coding", "zvc32"], "--coding is not for plans"),
     (["--plan", "plan.json", "dump.npz", "--set", "lanes=2"], "--set is for --engine"),

@@ -26,7 +26,7 @@ def dump(tmp_path: Path) -> dict[str, np.ndarray]:
 
 
 def test_every_array_with_elements_of_its_own_size(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> None:
-    result = cdma("simulate", "dump.npz", "--build-dir", build_dir, "--json").json
+    result = cdma("simulate", "dump.npz", "--lines", "--build-dir", build_dir, "--json").json
     assert result["passed"] is True
     assert {row["name"]: row["element_bits"] for row in result["arrays"]} == {"f32": 32, "f16": 16, "i8": 8}
     for row in result["arrays"]:
@@ -47,7 +47,8 @@ def test_smaller_elements_narrow_floats(cdma, build_dir: Path, dump: dict[str, n
                                         form: str | None) -> None:
     element_bytes = options[1] // 8
     coded = narrow(dump["f32"], element_bytes, form) if form else dump["f32"]
-    result = cdma("simulate", "dump.npz", "--array", "f32", *options, "--build-dir", build_dir, "--json").json
+    result = cdma("simulate", "dump.npz", "--lines", "--array", "f32", *options, "--build-dir", build_dir,
+                  "--json").json
     (row,) = result["arrays"]
     assert row["raw_bytes"] == coded.nbytes
     assert row["packed_bytes"] == zvc.packed_bytes(coded, element_bytes)
@@ -56,7 +57,8 @@ def test_smaller_elements_narrow_floats(cdma, build_dir: Path, dump: dict[str, n
 
 def test_table_with_stalls_and_a_raw_file(cdma, build_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "raw.bin").write_bytes(bytes(range(200)))
-    outcome = cdma("simulate", "raw.bin", "--element", 8, "--stalls", 0.4, "--seed", 7, "--build-dir", build_dir)
+    outcome = cdma("simulate", "raw.bin", "--lines", "--element", 8, "--stalls", 0.4, "--seed", 7, "--build-dir",
+                   build_dir)
     assert (outcome.code, outcome.err) == (0, "")
     row = next(line for line in outcome.out.splitlines() if line.startswith("raw.bin"))
     assert row.endswith("pass")
@@ -68,9 +70,9 @@ def test_short_floats_as_they_are_and_narrowed(cdma, build_dir: Path) -> None:
     codes = (numbers.view(np.uint32) >> 16).astype("<u2")
     Path("raw.bin").write_bytes(codes.tobytes())
     options = ("--dtype", "bfloat16", "--build-dir", build_dir, "--json")
-    (row,) = cdma("simulate", "raw.bin", *options).json["arrays"]
+    (row,) = cdma("simulate", "raw.bin", "--lines", *options).json["arrays"]
     assert (row["element_bits"], row["packed_bytes"], row["passed"]) == (16, zvc.packed_bytes(codes, 2), True)
-    (row,) = cdma("simulate", "raw.bin", "--element", 8, *options).json["arrays"]
+    (row,) = cdma("simulate", "raw.bin", "--lines", "--element", 8, *options).json["arrays"]
     exact = (codes.astype(np.uint32) << 16).view(np.float32)
     assert (row["raw_bytes"], row["packed_bytes"]) == (600, zvc.packed_bytes(narrow(exact, 1), 1))
 
@@ -78,7 +80,7 @@ def test_short_floats_as_they_are_and_narrowed(cdma, build_dir: Path) -> None:
 def test_arrays_of_several_dumps_are_told_apart(cdma, build_dir: Path) -> None:
     np.savez("a.npz", x=np.ones(3, np.float32))
     np.savez("b.npz", x=np.zeros(3, np.float32))
-    result = cdma("simulate", "a.npz", "b.npz", "--build-dir", build_dir, "--json").json
+    result = cdma("simulate", "a.npz", "b.npz", "--lines", "--build-dir", build_dir, "--json").json
     assert [row["name"] for row in result["arrays"]] == ["a:x", "b:x"]
 
 
@@ -92,7 +94,7 @@ def test_the_block_cores(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> 
         assert (row["raw_bytes"], row["packed_bytes"]) == (dump[row["name"]].nbytes, packed)
     assert [total["coding"] for total in result["codings"]] == ["float32", "bfloat16"]
     options = ("--array", "f32", "--build-dir", build_dir)
-    text = cdma("simulate", "dump.npz", "--coding", "zvc8", *options).out
+    text = cdma("simulate", "dump.npz", "--blocks", "--coding", "zvc8", *options).out
     assert "f32    zvc8" in text
     rounded = cdma("simulate", "dump.npz", "--blocks", "--element", 16, "--narrow", "bfloat16", "--json", *options).json
     assert [row["coding"] for row in rounded["arrays"]] == ["bfloat16"]
@@ -132,7 +134,7 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
         return [first | {"passed": False, "difference": "compressor: byte 4 (line 0) is 00, expected 01"}, *rest]
 
     monkeypatch.setattr(simulation, "simulate", one_wrong)
-    outcome = cdma("simulate", "dump.npz", "--array", "f32", "--build-dir", build_dir)
+    outcome = cdma("simulate", "dump.npz", "--lines", "--array", "f32", "--build-dir", build_dir)
     assert outcome.code == 1
     assert "FAIL: compressor: byte 4 (line 0)" in outcome.out
     assert outcome.err == "cdma: error: f32: compressor: byte 4 (line 0) is 00, expected 01\n"
@@ -143,7 +145,7 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
     (["dump.npz", "--array", "x"], "no array 'x'"),
     (["dump.npz", "--array", "i8", "--narrow", "float16"], "int8"),
     (["dump.npz", "--array", "f32", "--element", "8", "--narrow", "bfloat16"], "float8_e4m3"),
-    (["odd.npy", "--element", "32"], "6 bytes, not a multiple of the 4"),
+    (["odd.npy", "--lines", "--element", "32"], "6 bytes, not a multiple of the 4"),
     (["empty.npy"], "empty"),
     (["raw.bin"], "--element"),
     (["odd.npy", "other/odd.npy"], "two arrays"),
@@ -151,14 +153,16 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
     (["dump.npz", "--coding", "lines8"], "lines8"),
     (["dump.npz", "--block-bytes", "640"], "must be 512, 1024, 2048, 4096, 8192, 16384 or 32768, not '640'"),
     (["dump.npz", "--beat-bytes", "wide"], "must be 16, 32 or 64, not 'wide'"),
-    (["dump.npz", "--blocks", "--set", "lanes=2"], "leave it out, or give --engine instead of block cores"),
+    (["dump.npz", "--blocks", "--set", "lanes=2"], "--blocks simulates cores alone: leave --set out"),
     (["dump.npz", "--coding", "zvc32", "--element", "16"], "has elements of 32 bits, not 16: leave --element out"),
     (["block_compressor"], "is a preset, and simulate takes dumps: --blocks simulates the block cores"),
-    (["tiny_engine"], "tiny_engine is a preset, and simulate takes dumps: --engine names an engine"),
-    (["paper_compressor"], "without options it simulates the cores"),
-    (["odd.npy", "--coding", "zvc32"], "odd: 6 bytes are no multiple of the 4 bytes of an element of zvc32"),
-    (["dump.npz", "--blocks", "--engine", "tiny"], "--blocks is for block cores alone"),
-    (["dump.npz", "--block-bytes", "512", "--engine", "tiny"], "or give an engine --set block_bytes=N"),
+    (["tiny"], "tiny is a preset, and simulate takes dumps: --engine names an engine"),
+    (["paper_compressor"], "--lines simulates the cores of line streams"),
+    (["odd.npy", "--coding", "zvc32"], "array odd: 6 bytes are not a multiple of the element size of 4"),
+    (["dump.npz", "--blocks", "--engine", "tiny", "--latency", "9"], "leave --engine and --latency out"),
+    (["dump.npz", "--lines", "--coding", "zvc8"], "line streams have neither codings nor blocks: leave --coding out"),
+    (["dump.npz", "--lines", "--blocks"], "not allowed with argument"),
+    (["dump.npz", "--block-bytes", "512"], "cores alone have this option (an engine has its own: --set block_bytes=N"),
     (["dump.npz", "--coding", "zvc16", "--engine", "paper"], "builds the codings zvc32, not zvc16: choose another"),
 ])
 def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:

@@ -35,5 +35,5 @@ def test_mistakes_in_the_call(fails: Callable[..., str]) -> None:
     assert "a board is not simulated and has SDRAM: leave out --waves" in fails("soc", "--board", "b", "--waves")
     assert "no board 'arty' for a SoC: there are ulx3s-85f" in fails("soc", "--board", "arty")
     assert "the tensor must have 4 to 245760 bytes" in fails("soc", "--kib", "0")
-    assert "address_bits must be 32 in a SoC, as on its bus, not 40" in fails("soc", "--engine", "default")
+    assert "address_bits must be 32 in a SoC, as on its bus, not 40" in fails("soc", "--engine", "engine")
     assert "leave out --memory" in fails("soc", "--board", "ulx3s-85f", "--memory", "ram")

@@ -57,7 +57,7 @@ def test_schedules(cdma: Callable[..., Any]) -> None:
     assert "each layer waits for the transfers beside it:" in cdma("timeline", "alexnet").out
     for given, says in ((("--ahead", "8blocks"), "8 blocks:"), (("--ahead", "1block"), "1 block:"),
                         ((), "as far as 12 GB allow:"), (("--ahead", "all"), "no limit:")):
-        text = cdma("timeline", "alexnet", "--schedule", "queue", *given, "--gantt", "a.svg").out
+        text = cdma("timeline", "alexnet", "--schedule", "queue", *given, "--plot", "a.svg").out
         assert f"transfers have a queue, look-ahead {says}" in text
     assert "look-ahead as far as 12 GB allow; x is" in cdma("timeline", "--paper", "--schedule", "queue").out
 
@@ -110,7 +110,7 @@ def test_the_device_of_a_profile_is_told(cdma: Callable[..., Any], tmp_path: Pat
                                                                       "times.json").out
 
 
-@pytest.mark.parametrize("call", [("timeline", "alexnet", "--gantt"), ("plan", "--tune", "--picture"),
+@pytest.mark.parametrize("call", [("timeline", "alexnet", "--plot"), ("plan", "--tune", "--plot"),
                                   ("timing", "--sweep", "--liberty", "cells.lib", "--plot")], ids=" ".join)
 def test_the_suffix_of_a_picture_says_its_format(call: tuple[str, ...], fails: Callable[..., str]) -> None:
     for name in ("x.png", "x", "x.svg.gz"):
@@ -158,7 +158,7 @@ def test_policies(cdma: Callable[..., Any]) -> None:
 
 
 def test_gantt(cdma: Callable[..., Any], tmp_path: Path) -> None:
-    assert "picture: out.svg" in cdma("timeline", "overfeat", "--gantt", "out.svg").out
+    assert "plot: out.svg" in cdma("timeline", "overfeat", "--plot", "out.svg").out
     assert (tmp_path / "out.svg").read_text().startswith("<svg")
 
 
@@ -232,7 +232,7 @@ def test_decoders(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--densities", "gone.npz"), "cannot read gone.npz"),
     (("vgg16", "--share", "gone.json"), "cannot read gone.json"),
     (("vgg16", "--share", "1.5"), "must be a number above 0 and at most 1, or a .json file"),
-    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give default, paper"),
+    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give engine, paper"),
     (("vgg16", "--ahead", "1block"), "--ahead is for a queue of transfers: give --schedule queue too"),
     (("vgg16", "--schedule", "queue", "--ahead", "5"), "must be a number of blocks, as 2blocks, or all"),
     (("vgg16", "--policy", "budget"), "--policy budget and --budget GB belong together"),

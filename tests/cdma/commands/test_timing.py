@@ -49,7 +49,7 @@ def test_an_engine_in_cells(cdma, kept_engines: None, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(divisions, "division", division)
     monkeypatch.setattr(clocks, "engine_timing", partial(clocks.engine_timing, whole=False))
-    call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--memory-setup", "75"]
+    call = ["timing", "tiny", "--liberty", _LIBRARY, "--memory-setup", "75"]
     (report,) = cdma(*call, "--json").json
     assert (report["lanes"], report["macros"]["setup_ps"], report["macros"]["output_ps"]) == (1, 75.0, 310.0)
     assert [part["unit"] for part in report["units"]] == ["buffers, offload", "lane control"]
@@ -98,7 +98,7 @@ def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None
         ], total=_report("")["used"])
 
     monkeypatch.setattr(places, "place_units", place_units)
-    call = ["timing", "--engine", "tiny", "--target", "ecp5", "--units", "--seeds", 3]
+    call = ["timing", "tiny", "--target", "ecp5", "--units", "--seeds", 3]
     outcome = cdma(*call)
     assert (outcome.code, outcome.err) == (0, "")
     assert (given["device"], given["speed"], given["seeds"]) == ("LFE5U-85F", 8, 3)
@@ -156,11 +156,11 @@ def test_cores_are_swept_one_by_one() -> None:
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
     (["compressor", "--liberty", _LIBRARY, "--tool", "tables"], "unrecognized arguments: --tool tables"),
     (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
-    (["compressor", "--engine", "tiny", "--liberty", _LIBRARY], "not both"),
+    (["--engine", "tiny", "--liberty", _LIBRARY], "--engine has gone: name the engine, as in 'cdma timing tiny'"),
     (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
     (["--sweep", "--target", "ecp5"], "--sweep measures configurations of its own"),
-    (["--units", "--target", "ecp5"], "--units places the units of an engine: give it --engine PRESET and --target"),
-    (["--units", "--engine", "tiny", "--liberty", _LIBRARY], "in cells engines are timed unit by unit anyway"),
+    (["compressor", "--units", "--target", "ecp5"], "--units places the units of one engine: name one"),
+    (["tiny", "--units", "--liberty", _LIBRARY], "in cells engines are timed unit by unit anyway"),
     (["--plot", "x.svg", "--liberty", _LIBRARY], "--plot is for --sweep"),
     (["--target", "ecp5", "--seeds", "0"], "must be 1 or more, not 0"),
     (["--liberty", _LIBRARY, "--memory-setup", "soon"], "must be a time in ps from 0 to a million, not 'soon'"),
@@ -171,7 +171,7 @@ def test_mistakes(fails, arguments: list[Any], words: str) -> None:
     assert words in fails("timing", *arguments)
 
 
-@pytest.mark.parametrize("what", usually(["compressor"], of=[["compressor"], ["--engine", "tiny"], ["--sweep"]]))
+@pytest.mark.parametrize("what", usually(["compressor"], of=[["compressor"], ["tiny"], ["--sweep"]]))
 def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]) -> None:
     monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: False)
     words = fails("timing", *what, "--liberty", _LIBRARY)

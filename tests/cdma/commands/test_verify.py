@@ -181,17 +181,17 @@ def test_steps_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("words", "says"), [
-    (("tiny_engine", "--step", "windows"), "cdma_tiny_engine has no step 'windows': its steps are lint, registers"),
+    (("tiny", "--step", "windows"), "cdma_tiny_engine has no step 'windows': its steps are lint, registers"),
     (("nothing",), "no preset 'nothing'"),
     (("none.toml",), "none.toml"),
     (("--merge", "a", "--step", "lint", "--budget", "2"), "reports that are there: leave --step and --budget out"),
-    (("tiny_engine", "--merge", "a"), "leave the configuration tiny_engine out"),
+    (("tiny", "--merge", "a"), "leave the configuration tiny out"),
     (("--list", "--report", "r"), "--list runs nothing: leave --report out"),
     (("--test", "corners"), "--test corners picks tests of a step's bench: name the step with --step"),
     (("--merge", __file__), "has no results.json: give folders that cdma verify --report wrote"),
     (("--report", __file__, "--step", "lint"), "is a file: give the name of a folder"),
     (("--merge", "nowhere"), "nowhere has no results.json: give folders that cdma verify --report wrote"),
-    (("tiny_engine", "--jobs", "2", "--scheduler", "tcp://x:1"), "leave it out with --scheduler"),
+    (("tiny", "--jobs", "2", "--scheduler", "tcp://x:1"), "leave it out with --scheduler"),
 ])
 def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = _call(capsys, "verify", *words)

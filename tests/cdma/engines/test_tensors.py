@@ -12,7 +12,7 @@ from cdma.golden.engine import Fault
 from cdma.hdl.config.engine import load_engine
 from cdma.workload.training import EngineError
 
-DEFAULT = load_engine("default")
+DEFAULT = load_engine("engine")
 LISTED = DEFAULT.replace(page_lists=True)
 
 
@@ -55,7 +55,7 @@ def test_padding_is_counted_apart() -> None:
 
 
 @pytest.mark.parametrize("size", [1 << 14, (1 << 14) + 1])
-@pytest.mark.parametrize(("preset", "coding"), [("default", Coding.BFLOAT16), ("paper", Coding.ZVC32)])
+@pytest.mark.parametrize(("preset", "coding"), [("engine", Coding.BFLOAT16), ("paper", Coding.ZVC32)])
 def test_values_choose_among_the_codings_that_are_built(preset: str, coding: Coding, size: int) -> None:
     """float32 that holds bfloat16 values; of any length, because the engine pads."""
     data = np.random.default_rng(4).standard_normal(size // 4 + 1).astype(np.float32).view("<u2")

@@ -37,6 +37,6 @@ def test_codings_that_are_not_built_have_no_bins() -> None:
 
 
 def test_values_of_parameters_are_no_features_of_one_configuration() -> None:
-    config = load_design("tiny_engine")
+    config = load_design("tiny")
     outcome = Outcome("transfers", "", 1, State.PASSED, 1.0, bins={"option_crc": {"true": 1}})
     assert Verification(config.name, "", config.as_dict(), "", "", "", "verilator", (), (outcome,)).features() == []

@@ -58,7 +58,7 @@ def test_the_page_has_every_section_and_can_be_read() -> None:
 def test_units_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "engine_timing", lambda *given, **named: _ENGINE)
     figures = measured("timing_units", _SETUP, _PROGRESS)
-    assert [row["preset"] for row in figures["timing_units"]] == ["default", "paper"]
+    assert [row["preset"] for row in figures["timing_units"]] == ["engine", "paper"]
     row = figures["timing_units"][0]
     # A unit without registers has no row, and a path is below the top.
     assert "parts" not in row and row["units"] == [
@@ -82,7 +82,7 @@ def test_what_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     speeds = [row["speed"] for row in figures["pnr"]]
     assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny"}
     assert speeds == sorted(speeds, reverse=True) and set(speeds) == {6, 8}
-    assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "default_zvc"]
+    assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "engine_zvc"]
     for row in (figures["pnr"][0], figures["pnr_units"][0]["units"][0]):
         assert row["median_mhz"] == 120.0 and "stages" not in row["best"]["path"]
     page = _page(**figures)

@@ -56,9 +56,10 @@ def test_bytes_are_those_of_the_reference(coder: Numpy | Codec, coding: int, dat
     raw = data.draw(raws(element(coding), 6000))
     check(coder, raw, coding, block, fallback)
     stream = reference.compress_blocks(raw, coding or 1, block, fallback, leave_raw=coding == 0)
-    for number, *_ in coder.blocks(stream, block):
-        assert isinstance(number, int)
-        assert coder.read_block(stream, block, number) == raw[number * block:number * block + block]
+    if isinstance(coder, Codec):
+        for number, *_ in coder.blocks(stream, block):
+            assert isinstance(number, int)
+            assert coder.read_block(stream, block, number) == raw[number * block:number * block + block]
 
 
 @by_coding
@@ -125,7 +126,8 @@ def test_more_blocks_than_are_worked_on_at_once(coder: Numpy | Codec, coding: in
         alone = bytearray(reference.compress_blocks(part, coding, 512, fallback))
         alone[3] = number % 256
         assert stream[one[1]:one[-1]] == bytes(alone)
-        assert coder.read_block(stream, 512, number) == part
+        if isinstance(coder, Codec):
+            assert coder.read_block(stream, 512, number) == part
 
 
 def test_headers_say_what_is_there() -> None:
@@ -202,13 +204,6 @@ def test_any_type_and_shape(dtype: str, shape: tuple[int, ...]) -> None:
         assert blocks.decompress(blocks.compress(view, 1)).tobytes() == view.tobytes()
 
 
-def test_result_of_read_block_is_a_copy() -> None:
-    stream = blocks.compress(np.ones(1024, np.float32), 4)
-    block = blocks.read_block(stream, 0)
-    block[:] = 0
-    assert blocks.decompress(stream).view(np.float32).min() == 1
-
-
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: blocks.compress(bytes(8), 4, 500), ValueError,
      "block_bytes must be 512 to 32768 and a multiple of 128, not 500"),
@@ -224,10 +219,6 @@ def test_result_of_read_block_is_a_copy() -> None:
     (lambda: blocks.decompress(b"", crc=1 << 32), ValueError, "crc must be a CRC of 32 bits, not 0x100000000"),
     (lambda: blocks.decompress(b"", crc=WRONG_TYPE["crc"]), TypeError, "crc must be an integer, not '0'"),
     (lambda: blocks.decompress(7), TypeError, "stream must be an array or a buffer of bytes, not int"),
-    (lambda: blocks.read_block(blocks.compress(bytes(8), 4), 1), ValueError,
-     "number must be that of a block of the stream, which has 1, not 1"),
-    (lambda: blocks.read_block(b"", 0), ValueError, "which has 0, not 0"),
-    (lambda: blocks.read_block(b"", -1), ValueError, "number must be 0 or more, not -1"),
 ])
 def test_mistakes_are_named(call: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):

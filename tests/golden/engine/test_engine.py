@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,74 +21,56 @@ from cdma.workload.dumps import load
 from tests.golden.engines import BUILT, CODINGS, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
 
 
-@pytest.mark.parametrize("fallback", [True, False])
-@given(elements=st.integers(1, 1500), coding=st.sampled_from(CODINGS), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]),
-       seed=st.integers(0, 1000))
-@settings(max_examples=40)
-def test_there_and_back(fallback: bool, elements: int, coding: int, density: float, seed: int) -> None:
-    """The stream is the format's, and not a byte beside either destination changes."""
-    model = engine(seed=seed)
-    size = coding & 15
-    raw = tensor(elements, size, density, seed)
-    model.device.write(OFFLOAD.source, raw)
-    stream = np.frombuffer(reference.compress_blocks(raw.tobytes(), coding, 512, fallback), np.uint8)
-    wanted = model.link.image.copy()
-    device = model.device.image.copy()
-    offload = replace(OFFLOAD, coding=coding, raw_bytes=raw.size, capacity=stream.size, fallback=fallback)
-    done = model.run(offload)
+def moved(model: Engine, raw: np.ndarray, coded: bytes, restored: np.ndarray, coding: int, **asked: Any) -> None:
+    """The stream is the format's of these coded bytes, and not a byte beside either destination changes."""
+    offload = replace(OFFLOAD, coding=coding, raw_bytes=raw.size, **asked)
+    model.device.write(offload.source, raw)
+    stream = np.frombuffer(reference.compress_blocks(coded, coding, 512, offload.fallback, offload.leave_raw), np.uint8)
+    link, device = model.link.image.copy(), model.device.image.copy()
+    done = model.run(replace(offload, capacity=stream.size))
     assert done == Completion(
         tag=7, status=Status.OK, operation=1, crc=reference.crc(stream.tobytes()), bytes_written=stream.size,
-        nonzero=sum(any(each) for each in elements_of(raw.tobytes(), size)),
+        nonzero=sum(any(each) for each in elements_of(coded, coding & 15)),
         raw_blocks=sum(block.coding == 0 for block in blocks.headers(stream, 512)))
-    wanted[32:32 + stream.size] = stream
-    assert np.array_equal(model.link.image, wanted)
+    link[32:32 + stream.size] = stream
+    assert np.array_equal(model.link.image, link)
     assert np.array_equal(model.device.image, device)
-
-    back = Descriptor(operation=2, coding=coding, source=offload.destination, destination=DEVICE + 0x8000,
-                      raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size, check_crc=True, crc=done.crc)
+    back = Descriptor(operation=2, coding=coding, narrow=offload.narrow, source=offload.destination,
+                      destination=DEVICE + 0x8000, raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size,
+                      check_crc=True, crc=done.crc)
     for wrong in (1, 1 << 31):
         assert model.outcomes(replace(back, crc=done.crc ^ wrong)) == [
             Completion(tag=0, status=Status.CRC_MISMATCH, operation=2, crc=done.crc)]
     assert np.array_equal(model.device.image, device)
     assert model.run(back) == Completion(tag=0, status=Status.OK, operation=2, bytes_written=raw.size, crc=done.crc,
                                          raw_blocks=done.raw_blocks)
-    device[0x8000:0x8000 + raw.size] = raw
+    device[0x8000:0x8000 + raw.size] = restored
     assert np.array_equal(model.device.image, device)
-    assert np.array_equal(model.link.image, wanted)
+    assert np.array_equal(model.link.image, link)
+
+
+DENSITIES = st.sampled_from([0, 0.1, 0.5, 0.97, 1])
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+@given(elements=st.integers(1, 1500), coding=st.sampled_from(CODINGS), density=DENSITIES, seed=st.integers(0, 1000))
+@settings(max_examples=40)
+def test_there_and_back(fallback: bool, elements: int, coding: int, density: float, seed: int) -> None:
+    raw = tensor(elements, coding & 15, density, seed)
+    moved(engine(seed=seed), raw, raw.tobytes(), raw, coding, fallback=fallback)
 
 
 @pytest.mark.parametrize(("form", "coding"), [(1, 0x12), (2, 0x12), (1, 0x22)])
-@given(elements=st.integers(1, 700), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]), leave_raw=st.booleans(),
-       seed=st.integers(0, 1000))
+@given(elements=st.integers(1, 700), density=DENSITIES, leave_raw=st.booleans(), seed=st.integers(0, 1000))
 @settings(max_examples=25)
 def test_narrowed_there_and_back(form: int, coding: int, elements: int, density: float, leave_raw: bool,
                                  seed: int) -> None:
     """The stream is that of the rounded values in blocks of half the length; what comes back is rounded, no more."""
-    model = engine(NARROWING, seed=seed)
     raw = tensor(elements, 4, density, seed)
-    model.device.write(OFFLOAD.source + 512, raw)
     codes = [narrowed(int(bits), form) for bits in raw.view("<u4")]
-    coded = np.array(codes, "<u2").tobytes()
-    stream = np.frombuffer(reference.compress_blocks(coded, coding, 512, True, leave_raw), np.uint8)
-    wanted = model.link.image.copy()
-    done = model.run(replace(OFFLOAD, source=OFFLOAD.source + 512, coding=coding, narrow=form, raw_bytes=raw.size,
-                             capacity=stream.size, leave_raw=leave_raw))
-    raw_blocks = sum(block.coding == 0 for block in blocks.headers(stream, 512))
-    assert not leave_raw or raw_blocks == -(-raw.size // 1024)
-    assert done == Completion(
-        tag=7, status=Status.OK, operation=1, crc=reference.crc(stream.tobytes()), bytes_written=stream.size,
-        nonzero=sum(code != 0 for code in codes), raw_blocks=raw_blocks)
-    wanted[32:32 + stream.size] = stream
-    assert np.array_equal(model.link.image, wanted)
-
-    device = model.device.image.copy()
-    back = Descriptor(operation=2, coding=coding, narrow=form, source=OFFLOAD.destination,
-                      destination=DEVICE + 0x8000, raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size,
-                      check_crc=True, crc=done.crc)
-    assert model.run(back) == Completion(tag=0, status=Status.OK, operation=2, bytes_written=raw.size, crc=done.crc,
-                                         raw_blocks=raw_blocks)
-    device[0x8000:0x8000 + raw.size].view("<u4")[:] = [widened(code, form) for code in codes]
-    assert np.array_equal(model.device.image, device)
+    wide = np.array([widened(code, form) for code in codes], "<u4")
+    moved(engine(NARROWING, seed=seed), raw, np.array(codes, "<u2").tobytes(), wide.view(np.uint8), coding,
+          source=OFFLOAD.source + 512, narrow=form, leave_raw=leave_raw)
 
 
 @pytest.mark.parametrize("coding", CODINGS)

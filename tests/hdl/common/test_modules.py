@@ -77,7 +77,7 @@ def test_without_the_platform_each_is_elaborated() -> None:
 
 
 def test_the_lanes_of_an_engine_are_written_once(build_dir: Path) -> None:
-    text = engine_text(load_engine("default"), build_dir)
+    text = engine_text(load_engine("engine"), build_dir)
     for name in ("offload.lane", "prefetch.lane"):
         assert len(re.findall(rf"^module \\cdma_engine\.{name} ", text, re.MULTILINE)) == 1
         assert len(re.findall(rf"^  \\cdma_engine\.{name} +lane\d \(", text, re.MULTILINE)) == 4

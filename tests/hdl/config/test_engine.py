@@ -15,7 +15,7 @@ from cdma.hdl.engine.axi.bursts import burst_beats
 
 
 def test_presets_load_and_say_what_they_are_for() -> None:
-    assert {"default", "paper", "smallest", "tiny", "wide"} <= set(engine_preset_names())
+    assert {"engine", "paper", "smallest", "tiny", "wide"} == set(engine_preset_names())
     configs = [load_engine(name) for name in engine_preset_names()]
     assert all(config.about.endswith(".") for config in configs)
     assert len({config.name for config in configs}) == len(configs)
@@ -92,4 +92,4 @@ def test_derived_figures() -> None:
     assert EngineConfig(codings=("zvc32", "float32")).largest_payload == 4096 + 32 * 5
     assert {name: load_engine(name).codings for name in ("paper", "smallest")} == dict.fromkeys(
         ("paper", "smallest"), ("zvc32",))
-    assert {load_engine(name).codings for name in ("default", "tiny", "wide")} == {tuple(CODINGS)}
+    assert {load_engine(name).codings for name in ("engine", "tiny", "wide")} == {tuple(CODINGS)}

@@ -45,7 +45,7 @@ def test_every_port_is_in_one_bus_or_is_plain(config: Design) -> None:
 
 
 def test_buses_of_an_engine() -> None:
-    config = load_engine("default")
+    config = load_engine("engine")
     found = _by_name(config)
     lanes = [f"m_axi_lane{lane}" for lane in range(config.lanes)]
     assert {name: (each.bus, each.master) for name, each in found.items()} == {

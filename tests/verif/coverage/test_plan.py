@@ -46,7 +46,7 @@ def test_every_status_but_those_of_refused_descriptors_is_crossed_with_memories_
         "DESCRIPTOR_READ_ERROR", "DESCRIPTOR_READ_TIMEOUT"}
 
 
-@pytest.mark.parametrize("register", list(registers(with_options(load_engine("default")))), ids=lambda each: each.name)
+@pytest.mark.parametrize("register", list(registers(with_options(load_engine("engine")))), ids=lambda each: each.name)
 def test_every_register_is_read_and_every_writable_one_written(register) -> None:
     assert register.name in _BINS["register_read"]
     for access in {field.access for field in register.fields} - {Access.RO}:

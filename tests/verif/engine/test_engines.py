@@ -13,7 +13,7 @@ from tests.lint import lint
 from tests.verif.conftest import FULL
 from tests.verif.engine.sweep import SWEEP
 
-_SHARES = {"tiny": 0.2, "smallest": 0.2, "default": 0.1, "paper": 0.1, "wide": 0.02}
+_SHARES = {"tiny": 0.2, "smallest": 0.2, "engine": 0.1, "paper": 0.1, "wide": 0.02}
 """Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
 
 
@@ -23,7 +23,7 @@ def test_lint(name: str, build_dir: Path, tmp_path: Path) -> None:
     lint(config.name, engine_text(config, build_dir), tmp_path)
 
 
-@pytest.mark.parametrize("preset", usually("tiny", "smallest", "default", of=engine_preset_names()))
+@pytest.mark.parametrize("preset", usually("tiny", "smallest", "engine", of=engine_preset_names()))
 def test_transfers(preset: str, engine_bench) -> None:
     _run_preset(preset, "transfers", engine_bench)
 

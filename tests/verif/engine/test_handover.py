@@ -16,7 +16,7 @@ from cdma.verif.regression.plan import register_map
 from tests.extended import usually
 from tests.verif.engine.sweep import SWEEP
 
-_CONFIGS = {name: load_engine(name) for name in ("tiny", "default")} | {"sweep0": SWEEP["sweep0"]}
+_CONFIGS = {name: load_engine(name) for name in ("tiny", "engine")} | {"sweep0": SWEEP["sweep0"]}
 """Two presets, and an engine with the registers that only some have."""
 
 
@@ -42,7 +42,7 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
 
 
 _BENCHES = {"sweep0": ("driver", "faults", "windows", "write_back", "buffers"), "tiny": ("driver", "rings"),
-            "default": ("driver", "rings")}
+            "engine": ("driver", "rings")}
 """Engines, and what the driver does with them, all in one simulation."""
 
 

@@ -17,7 +17,7 @@ from cdma.verif.engine.memory import COUNTS, KNOBS, RULES, Behaviour
 from cdma.verif.engine.scoreboard import Scoreboard
 from cdma.verif.engine.stimulus import DAMAGES, NARROWINGS, damage, edges, random_tensor
 
-_CONFIG = load_engine("default")
+_CONFIG = load_engine("engine")
 _NARROWING = _CONFIG.replace(narrowing=True)
 _SIZE = 1 << 18
 

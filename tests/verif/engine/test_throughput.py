@@ -19,7 +19,7 @@ def _share(row: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize(("how", "least"), [(QUICK, 0.98), (SLOW, 0.96)], ids=["quick", "slow"])
-@pytest.mark.parametrize("preset", ["tiny", "default"])
+@pytest.mark.parametrize("preset", ["tiny", "engine"])
 def test_ports_are_busy(preset: str, how, least: float, build_dir: Path) -> None:
     rows = measure(load_engine(preset), [0.0, 0.4, 1.0], how, raw_bytes=1 << 19, build_dir=build_dir)
     assert {row["direction"] for row in rows} == {"offload", "prefetch"}

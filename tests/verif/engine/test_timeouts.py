@@ -12,7 +12,7 @@ from tests.verif.engine.sweep import SWEEP
 _NARROW = EngineConfig(name="cdma_silent", lanes=3, beat_bytes=16, link_beat_bytes=32, block_bytes=512,
                        buffer_bytes=1024, address_bits=48, outstanding_reads=2)
 _TINY = load_engine("tiny")
-_ENGINES = [_TINY, SWEEP["sweep0"], *([_NARROW, load_engine("default")] if FULL else [])]
+_ENGINES = [_TINY, SWEEP["sweep0"], *([_NARROW, load_engine("engine")] if FULL else [])]
 
 
 @pytest.mark.parametrize("config", usually(_TINY, of=_ENGINES), ids=lambda config: config.name)

@@ -122,9 +122,9 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 of 2 proved" in capsys.readouterr().out
     assert main(["prove", "--list", "--set", "shallow"]) == 0
     assert "skid" in capsys.readouterr().out
-    assert main(["prove", "lane_splitter", "spare", "--config", "tiny_engine", "--build-dir", str(tmp_path)]) == 0
+    assert main(["prove", "lane_splitter", "spare", "--engine", "tiny", "--build-dir", str(tmp_path)]) == 0
     assert "1 with parameters of the configuration: lane_splitter\n" in capsys.readouterr().out
-    assert main(["prove", "--config", "block_compressor"]) == 2
+    assert main(["prove", "--engine", "block_compressor"]) == 2
     assert main(["prove", "nothing"]) == 2
     assert "cdma prove --list" in capsys.readouterr().err
     assert main(["prove", "--list", "--again"]) == 2

@@ -9,7 +9,7 @@ import pytest
 from cdma.workload.alternatives.study import CODINGS, Alternative, Inputs, alternatives, best, sensitivity, worth_a_look
 from cdma.workload.networks.catalog import load_network
 from cdma.workload.networks.tensors import tensors
-from cdma.workload.timeline.compute import Compute, roofline
+from cdma.workload.timeline.compute import roofline
 from cdma.workload.timeline.densities import default_fillings
 from cdma.workload.timeline.engine_share import constant
 from cdma.workload.timeline.gpus import GPUS
@@ -102,9 +102,3 @@ def test_what_is_shown_and_what_is_best() -> None:
     assert best(rows).name == "engine"  # type: ignore[union-attr]
     assert best(rows, lossless=False).name == "lossy"  # type: ignore[union-attr]
     assert best([first]) is None
-
-
-def test_a_profile_of_nothing_is_not_divided_by() -> None:
-    # Times of steps that are all alike, without traffic: every row has some time.
-    given = inputs(compute=[Compute(1.0, 1.0, 0, 0)] * 3)
-    assert all(one.step_ms > 0 for one in alternatives(given))

@@ -1,5 +1,6 @@
 """Loading of dumps: what comes back, and the one sentence when nothing can."""
 
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from cdma.workload.data import shipped
 from cdma.workload.dumps import is_floating, load, own_element_bytes, type_name, values
 from cdma.workload.dumps.types import element_type
 
@@ -122,20 +122,6 @@ def test_own_element_size(dtype: str, size: int) -> None:
     assert own_element_bytes(np.zeros(4, dtype)) == size
 
 
-def test_shipped_dump_is_what_its_page_says() -> None:
-    arrays = load(shipped())
-    page = (shipped().parent / "README.md").read_text(encoding="utf-8")
-    assert shipped().stat().st_size < 1_400_000
-    assert len(arrays) == 11
-    for name, array in arrays.items():
-        shape = "x".join(map(str, array.shape))
-        assert array.dtype == np.float32
-        assert np.isfinite(array).all()
-        assert not np.signbit(array).any()
-        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` | {shape} |"))
-        assert row.endswith(f"| {np.count_nonzero(array) / array.size:.3f} |")
-
-
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """A folder of files that cannot be loaded."""
@@ -186,3 +172,9 @@ def test_errors_are_one_sentence(broken: Path, name: str, options: dict, words: 
         load(broken / name, **options)
     assert "\n" not in str(caught.value)
     assert name in str(caught.value) or options["dtype"] in str(caught.value)
+
+
+def test_without_pytorch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ValueError, match=r"^PyTorch is not installed, .*pip install 'cdma-rtl\[torch\]'$"):
+        load("net.pt")

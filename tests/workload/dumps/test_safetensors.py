@@ -100,21 +100,9 @@ A = entry("U8", [2], 0, 2)
 
 @pytest.mark.parametrize(("header", "data", "words"), [
     ("{", b"", "invalid JSON in header"),
-    ("[" * 100_000, b"", "invalid JSON in header"),
-    ("[1]", b"", "invalid JSON in header"),
     ({}, b"", "holds no arrays"),
-    ({"a": 1}, b"", "expected struct TensorInfo"),
-    ({"a": A | {"dtype": 3}}, b"12", "invalid type: integer `3`"),
-    ({"a": A | {"shape": [-2]}}, b"12", "integer `-2`, expected usize"),
-    ({"a": A | {"shape": [2.0]}}, b"12", "expected usize"),
-    ({"a": A | {"shape": [True, 2]}}, b"12", "expected usize"),
-    ({"a": A | {"data_offsets": [2, 0]}}, b"12", "invalid offset for tensor `a`"),
-    ({"a": A | {"data_offsets": [0]}}, b"12", "expected a tuple of size 2"),
     ({"a": A | {"shape": [3]}}, b"12", "invalid shape, data type, or offset"),
-    ({"a": A | {"shape": [1 << 40, 1 << 40]}}, b"12", "overflow"),
     ({"a": A}, b"1", "file not fully covered"),
-    ({"a": A}, b"123", "file not fully covered"),
-    ({"a": A, "b": A}, b"12", "invalid offset for tensor"),
     ({"a": entry("U8", [2], 1, 3)}, b"123", "invalid offset for tensor `a`")])
 def test_malformed_files_are_named(tmp_path: Path, header: Any, data: bytes, words: str) -> None:
     path = write(tmp_path / "d.safetensors", header, data)
@@ -122,15 +110,6 @@ def test_malformed_files_are_named(tmp_path: Path, header: Any, data: bytes, wor
         load(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("content", "words"), [
-    (b"", "header too small"), (b"1234567", "header too small"), (bytes(8), "invalid JSON in header"),
-    (b"\xff" * 20, "header too large")])
-def test_files_too_short(tmp_path: Path, content: bytes, words: str) -> None:
-    (tmp_path / "d.safetensors").write_bytes(content)
-    with pytest.raises(ValueError, match=words):
-        load(tmp_path / "d.safetensors")
 
 
 @given(st.data())

@@ -14,12 +14,12 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.report.plots.tuning import picture
 from cdma.workload.data import DIGITS
 from cdma.workload.dumps import load
-from cdma.workload.dumps.steps import training_step
+from cdma.workload.plan import tuning
 from cdma.workload.plan.choice import dump_tensor, network_tensor
 from cdma.workload.plan.cycles import Timing
 from cdma.workload.plan.options import Tensor
 from cdma.workload.plan.treatments import Treatment
-from cdma.workload.plan.tuning import Controller, Counts, Settings
+from cdma.workload.plan.tuning import GAIN, Controller, Counts
 from cdma.workload.plan.tuning_replay import Replay, Row, replay, tracks
 
 TIMING = Timing(EngineConfig(narrowing=True), link=12.8)
@@ -72,30 +72,33 @@ def test_dense_goes_raw_and_comes_back_by_the_counts_alone() -> None:
     assert run(controller, [0.5] * 6) == ["raw"] * 3 + ["zvc32"] * 3
 
 
-def test_lossy_only_while_it_is_needed() -> None:
-    controller = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=HALF_HIDDEN, settings=Settings(period=1000))
+def test_lossy_only_while_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "PERIOD", 1000)
+    controller = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=HALF_HIDDEN)
     # At density 0.6 coding alone is exposed; at 0.4 it is hidden with a reserve.
     assert run(controller, [0.6] * 6) == ["zvc32"] * 3 + ["bfloat16+zvc16"] * 3
     assert run(controller, [0.4] * 6) == ["bfloat16+zvc16"] * 3 + ["zvc32"] * 3
     assert run(controller, [0.6] * 6) == ["zvc32"] * 3 + ["bfloat16+zvc16"] * 3
 
 
-def test_patience_starts_again_when_it_was_not_so() -> None:
+def test_patience_starts_again_when_it_was_not_so(monkeypatch: pytest.MonkeyPatch) -> None:
     controller = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=HALF_HIDDEN)
     assert set(run(controller, [0.6, 0.6, 0.4] * 5)) == {"zvc32"}
-    impatient = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=HALF_HIDDEN,
-                           settings=Settings(patience=1, period=1000))
+    for name, value in (("PATIENCE", 1), ("PERIOD", 1000)):
+        monkeypatch.setattr(tuning, name, value)
+    impatient = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=HALF_HIDDEN)
     assert run(impatient, [0.6, 0.4, 0.6]) == ["zvc32", "bfloat16+zvc16", "zvc32"]
 
 
-def test_noise_around_the_edge_does_not_flap() -> None:
+def test_noise_around_the_edge_does_not_flap(monkeypatch: pytest.MonkeyPatch) -> None:
     # Coding is just hidden at density 0.5, and noise crosses that in every other iteration.
     noise = 0.5 + 0.01 * np.random.default_rng(7).standard_normal(400)
     edge = counts(0.5, ZVC).offload_cycles
     careful = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=edge)
-    eager = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=edge,
-                       settings=Settings(gain=0.0, reserve=0.0, patience=1))
     assert changes(run(careful, noise.tolist())) <= 4
+    for name, value in (("GAIN", 0.0), ("RESERVE", 0.0), ("PATIENCE", 1)):
+        monkeypatch.setattr(tuning, name, value)
+    eager = Controller(SIZE, [RAW, ZVC, LOSSY], TIMING, hidden=edge)
     assert changes(run(eager, noise.tolist())) > 100
 
 
@@ -126,17 +129,11 @@ def test_what_counts_do_not_tell_is_found_by_trying() -> None:
     assert names[28:50] == ["zvc16"] * 22
 
 
-def test_raw_and_lossy_are_never_tried() -> None:
-    controller = Controller(SIZE, [RAW, ZVC, Treatment("zvc16"), LOSSY], TIMING, settings=Settings(gain=0.5, period=2))
+def test_raw_and_lossy_are_never_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("GAIN", 0.5), ("PERIOD", 2)):
+        monkeypatch.setattr(tuning, name, value)
+    controller = Controller(SIZE, [RAW, ZVC, Treatment("zvc16"), LOSSY], TIMING)
     assert set(run(controller, [0.5] * 100)) == {"zvc32", "zvc16"}
-
-
-@pytest.mark.parametrize(("given_settings", "says"), [
-    ({"gain": 1.0}, "gain must be 0 or more"), ({"reserve": -0.1}, "reserve must be"),
-    ({"patience": 0}, "patience must be 1"), ({"period": 0}, "period must be 1")])
-def test_settings_refuse(given_settings: dict[str, float], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        Settings(**given_settings)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_controller_needs_treatments() -> None:
@@ -187,7 +184,7 @@ def test_regret(densities: list[float], hide: float) -> None:
     whole = 2 * SIZE / 12.8e9
     # Of slow drift, no iteration but those of trials and of waiting loses more than the gain and the rough estimate.
     lost = tuned.exposed - best.exposed
-    slack = (Settings().gain + 0.02) * whole
+    slack = (GAIN + 0.02) * whole
     assert np.count_nonzero(lost > slack) <= tuned.trials + 3 * (tuned.switches + 1)
     for other in ("never", "always"):
         assert tuned.exposed.sum() <= (done[other].exposed.sum() + tuned.trial_cost + slack * iterations
@@ -227,12 +224,3 @@ def test_a_layer_of_two_sizes() -> None:
     other = network_tensor("p100/a", 2 * SIZE, 4, 0.5, TIMING)
     with pytest.raises(ValueError, match="a has 262144 bytes at one step"):
         tracks([tensor("p000/a", 0.5), other], 10)
-
-
-@pytest.mark.parametrize(("name", "prefix", "found"), [
-    ("p020/conv1", "", ("conv1", 20, "% of training")), ("step100/a/b", "", ("a/b", 100, "step")),
-    ("epoch3/conv1", "run", ("run:conv1", 3, "epoch")), ("conv1", "epoch3", ("conv1", 3, "epoch")),
-    ("conv1", "", ("conv1", None, None)), ("conv1", "run", ("run:conv1", None, None)),
-    ("p020", "", ("p020", None, None))])
-def test_steps_in_names(name: str, prefix: str, found: tuple[str, int | None, str | None]) -> None:
-    assert training_step(name, prefix) == found

@@ -11,22 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdma.workload.networks.catalog import load_network
-from cdma.workload.serving.decoders import Decoder, decoder_of, load_decoder
-from cdma.workload.serving.kvcache import Cache, kv_cache
+from cdma.workload.serving.kvcache import Cache, Decoder, kv_cache, load_decoder
 from cdma.workload.serving.ratios import kv_ratio
 from cdma.workload.timeline.engine_share import Reached, constant
 from cdma.workload.timeline.schedule import Engine
 
 # 4 blocks; a key of a token has 8 values of 2 bytes, so keys and values have 4 x 2 x 16 = 128 bytes; weights 1,000.
-SMALL = Decoder("small", "a test", 4, 32, 8, 500, 1000.0)
+SMALL = Decoder("small", "a test", "bfloat16", 4, 32, 8, 500, 1000.0)
 ENGINE = Engine(64, 64, 64, 1000.0, constant(1.0))
 # 10 sequences of 100 tokens: 128,000 bytes; buffers of two of four layers 64,000; a device of 97,000 keeps 32,000.
-CACHE = Cache(SMALL, "bfloat16", 100, 10, 1e9, 1e6, 97_000, 1000.0, 16, 4096)
+CACHE = Cache(SMALL, 100, 10, 1e9, 1e6, 97_000, 1000.0, 16, 4096)
 
 
 def test_by_hand() -> None:
-    assert (CACHE.token_bytes, CACHE.weight_bytes, CACHE.whole_bytes) == (128, 1000, 128_000)
+    assert (SMALL.token_bytes, SMALL.weight_bytes, CACHE.whole_bytes) == (128, 1000, 128_000)
     assert (CACHE.room, CACHE.away, CACHE.block_bytes) == (32_000, 96_000, 256)
     fits, (memory, offload, engine) = kv_cache(CACHE, ENGINE, 2.0)
     # (97,000 - 1,000) / 128 = 750 tokens, 7 contexts of 100.
@@ -73,9 +71,9 @@ def test_mistakes(changes: dict[str, int], says: str) -> None:
 @given(context=st.integers(1, 100_000), batch=st.integers(1, 1000), ratio=st.floats(1, 4),
        link=st.floats(1e9, 5e11), page=st.integers(12, 21), block=st.integers(1, 4096))
 def test_bounds(context: int, batch: int, ratio: float, link: float, page: int, block: int) -> None:
-    decoder, dtype = load_decoder("gpt2")
-    needed = 2 * decoder.params + 0.6 * batch * context * decoder.token_bytes(dtype)
-    cache = Cache(decoder, dtype, context, batch, 1e14, 3e12, needed, link, block, 1 << page)
+    decoder = load_decoder("gpt2")
+    needed = 2 * decoder.params + 0.6 * batch * context * decoder.token_bytes
+    cache = Cache(decoder, context, batch, 1e14, 3e12, needed, link, block, 1 << page)
     fits, (memory, offload, engine) = kv_cache(cache, Engine(4096, 64, 4096, 1000, constant(1.0)), ratio)
     assert 0 <= fits["away"] <= 1
     assert memory["step_ms"] <= engine["step_ms"] * (1 + 1e-9) and engine["step_ms"] <= offload["step_ms"] * (1 + 1e-9)
@@ -86,13 +84,13 @@ def test_bounds(context: int, batch: int, ratio: float, link: float, page: int, 
 
 def test_decoders() -> None:
     # Published configurations: Llama 3 8B has 32 layers, 8 groups of keys with 128 values; GPT-2 12 with 768.
-    llama, dtype = load_decoder("llama")
-    assert (llama.blocks, llama.query_values, llama.key_values, dtype) == (32, 4096, 1024, "bfloat16")
-    assert llama.token_bytes(dtype) == 131_072
+    llama = load_decoder("llama")
+    assert (llama.blocks, llama.query_values, llama.key_values, llama.dtype) == (32, 4096, 1024, "bfloat16")
+    assert llama.token_bytes == 131_072
     # Products have two operations for a parameter, but for the embedding, which is only looked up, and norms.
     assert llama.token_flops == pytest.approx(2 * (llama.params - 128256 * 4096), rel=1e-3)
-    gpt2 = decoder_of(load_network("gpt2"))
-    assert (gpt2.blocks, gpt2.key_values, gpt2.token_bytes("bfloat16")) == (12, 768, 36_864)
+    gpt2 = load_decoder("gpt2")
+    assert (gpt2.blocks, gpt2.key_values, gpt2.token_bytes) == (12, 768, 36_864)
     with pytest.raises(ValueError, match="vgg16 is no decoder whose keys and values could be kept: it has no fused"):
         load_decoder("vgg16")
 

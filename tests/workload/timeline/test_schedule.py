@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,12 +118,6 @@ def test_memory_on_the_device_by_hand() -> None:
     assert high_water(plan, swapped(plan, "all", 0)) == weights + 5 * 4000
 
 
-def test_memory_falls_with_swapping() -> None:
-    for name in PAPER:
-        plan = tensors(load_network(name))
-        assert high_water(plan, swapped(plan, "all", 0)) < high_water(plan, ()), name
-
-
 def test_policies() -> None:
     net = Builder("mixed", "a test", 10, (1, 10, 10))
     net.conv("a", 2, 1)
@@ -196,19 +188,3 @@ def test_chains_by_their_sum(layers: list[tuple[int, float, float]], link: float
     expected += sum(max(backward, way) for (_, _, backward), way in zip(layers, [0.0, *ways[:-1]], strict=True))
     work = [Compute(forward, backward, 0, 0) for _, forward, backward in layers]
     assert run(plan, work, swapped(plan, "all", 0), plain_dma(link), ENDLESS).seconds == pytest.approx(expected)
-
-
-@settings(max_examples=20, deadline=None)
-@given(name=st.sampled_from(PAPER), links=st.lists(st.floats(1, 500), min_size=2, max_size=5))
-def test_more_link_is_never_slower(name: str, links: list[float]) -> None:
-    plan = tensors(load_network(name))
-    compute, chosen = roofline(plan, GPUS["titan-xp"]), swapped(plan, "all", 0)
-    times = [run(plan, compute, chosen, plain_dma(link * 1e9), 548e9).seconds for link in sorted(links)]
-    assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(times))
-
-
-def test_ratio_one_and_lanes_enough_is_vdnn() -> None:
-    plan = tensors(load_network("squeezenet"))
-    compute, chosen = roofline(plan, GPUS["v100"]), swapped(plan, "all", 0)
-    transfer = Engine(64, 64, 64, 1000, constant(1.0)).transfer(12.8e9, lambda name: 1.0)
-    assert run(plan, compute, chosen, transfer, 900e9) == run(plan, compute, chosen, plain_dma(12.8e9), 900e9)

@@ -10,7 +10,7 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
 from cdma.workload.characterise.arrays import characterise, characterise_array
 from cdma.workload.characterise.groups import groups
-from cdma.workload.data import DIGITS, SUMS, shipped
+from cdma.workload.data import DIGITS, shipped
 from cdma.workload.timeline.scenario import build_engine
 from cdma.workload.verdict.offloads import Path
 from cdma.workload.verdict.verdict import Verdict, verdict
@@ -194,14 +194,6 @@ def test_the_shipped_dumps(path, kind: str, words: list[str]) -> None:
     if path == DIGITS:
         assert any(note.startswith("Over training the ratio goes from 2.27 at 0 % to 3.10 at 100 %")
                    for note in found.notes)
-
-
-def test_the_shipped_transformer() -> None:
-    arrays = characterise([SUMS], jobs=1)
-    found = verdict(arrays, groups(arrays), PATH)
-    assert (found.kind, found.notes) == ("exponents", ())
-    assert found.sentence.startswith("Gains nothing as zeros, 1.")
-    assert "use bfloat16 exponent coding; at 25 GB/s that is 1." in found.sentence
 
 
 def test_values_that_are_not_measured_as_numbers_are_named() -> None:

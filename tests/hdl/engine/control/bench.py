@@ -1,11 +1,10 @@
-"""What the tests of control share: a driver on the bus, data paths and rings that are only played, and link memory."""
+"""What the tests of control share: a driver on the bus, data paths that are only played, and link memory."""
 
 from __future__ import annotations
 
 import random
 import struct
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from inspect import Signature, signature
 from typing import Any
@@ -17,12 +16,10 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.control import Control
 from cdma.hdl.engine.control.table import registers
 from tests.hdl.bench import Bench as Prepared
-from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace
 
-__all__ = ["CONFIG", "DIRECTIONS", "SLVERR", "Bench", "Path", "PlayedRing", "RingsBench", "good", "simulated",
-           "window_pages", "words_of"]
+__all__ = ["CONFIG", "DIRECTIONS", "SLVERR", "Bench", "Path", "good", "simulated", "window_pages", "words_of"]
 
 CONFIG = EngineConfig(lanes=3, transfers_in_flight=1)
 """With one transfer at a time; for several, see test_channel.py."""
@@ -292,101 +289,3 @@ class Bench:
     def entry(self, address: int, asked: Descriptor) -> None:
         """Puts a descriptor into link memory."""
         self.memory.content[address % SIZE:address % SIZE + _RECORD] = asked.pack()
-
-
-@dataclass
-class PlayedRing:
-    """A ring as the unit sees it that reads or writes its entries; ``begun`` of those that wait are open."""
-
-    base: int
-    size: int
-    index: int = 0
-    phase: int = 1
-    begun: int = 0
-    enabled: bool = True
-    waiting: list[Any] = field(default_factory=list)
-
-    @property
-    def address(self) -> int:
-        """Of the oldest entry."""
-        return self.base + _RECORD * self.index
-
-    def at(self, ahead: int) -> tuple[int, int]:
-        """Index and phase of the place so many entries behind the oldest one."""
-        index = self.index + ahead
-        return index % self.size, self.phase ^ (index >= self.size)
-
-
-class RingsBench:
-    """A unit between link memory and the rings of both directions.
-
-    A class for a unit has ``around``, a process that plays the rings, and says in ``ends`` how entries ended.
-    """
-
-    def __init__(self, dut: Any, serve: str, config: EngineConfig, seed: int, pauses: float,
-                 latency: int | None = None, answers: bool = True) -> None:
-        self.rng = rng = random.Random(seed)
-        self.dut, self.pauses = dut, pauses
-        self.memory = Memory(dut.axi, config.link_beat_bytes, rng, stretch=5, pauses=pauses,
-                             latency=rng.choice([0, 20]) if latency is None else latency, early=rng.random() < 0.5,
-                             content=bytearray(rng.randbytes(SIZE)))
-        self._serve = getattr(self.memory, serve)
-        # The lower halves of addresses are added first: the second ring crosses 4 GiB.
-        self.rings = [PlayedRing(0x2000, 8), PlayedRing((1 << 32) - 3 * _RECORD, 16)]
-        self.began: list[int] = []
-        self.ends: list[tuple[str, int, bool]] = []
-        self.answers = answers
-        self.played: list[Any] = [self._link, self.around]
-
-    async def _link(self, ctx: Any) -> None:
-        """Link memory, which does not answer before it may."""
-        while not self.answers:
-            await ctx.tick()
-        await self._serve(ctx)
-
-    def run(self, process: Any) -> None:
-        """Simulates until the process ends."""
-        clocked(self.dut, process, *self.played)
-
-    async def around(self, ctx: Any) -> None:
-        """Plays what is around the unit, for ever."""
-        raise NotImplementedError
-
-    def show(self, ctx: Any, number: int) -> None:
-        """Shows the unit the registers of a ring."""
-        ring = self.rings[number]
-        ctx.set(self.dut.rings[number], {"base": ring.base // _RECORD, "head": ring.index, "size": ring.size,
-                                         "tail": (ring.index + len(ring.waiting)) % ring.size, "enable": 1})
-
-    def record(self, address: int) -> tuple[int, ...]:
-        """The words at an address of link memory."""
-        return words_of(self.memory.content[address % SIZE:address % SIZE + _RECORD])
-
-    async def until(self, ctx: Any, count: int) -> None:
-        """Waits for so many entries to end, and for the unit to be idle."""
-        for _ in range(4000):
-            if len(self.ends) == count and ctx.get(self.dut.idle):
-                await ctx.tick()
-                return
-            await ctx.tick()
-        raise AssertionError(f"{len(self.ends)} entries ended, not {count}")
-
-    async def in_turn(self, ctx: Any, entries: Callable[[int], list[Any]]) -> list[int]:
-        """Lets 11 entries of one ring and 7 of the other go by, round the end of the first; their addresses."""
-        starts = [ring.address for ring in self.rings]
-        for _ in range(20):
-            await ctx.tick()
-            assert ctx.get(self.dut.idle)
-        for ring, count in zip(self.rings, (5, 7), strict=True):
-            ring.waiting = entries(count)
-        await self.until(ctx, 12)
-        self.rings[0].waiting = entries(6)
-        await self.until(ctx, 18)
-        assert self.began[:10] in ([0, 1] * 5, [1, 0] * 5)
-        assert [name for name, _, _ in self.ends] == ["advance"] * 18 and self.memory.open == 0
-        assert [number for _, number, _ in self.ends] == self.began
-        places = [[start + _RECORD * (k % ring.size) for k in range(11)]
-                  for ring, start in zip(self.rings, starts, strict=True)]
-        order = [places[number].pop(0) for number in self.began]
-        assert self.memory.bursts == [(place, _RECORD // self.memory.beat_bytes) for place in order]
-        return order

@@ -23,21 +23,21 @@ from tests.hdl.engine.control.bench import good, window_pages, words_of
 _MOST = 1 << 40
 _CODINGS = (0x11, 0x12, 0x14, 0x22, 0x24)
 _CONFIGS = {
-    "default": load_engine("default"),
+    "default": load_engine("engine"),
     "tiny": load_engine("tiny"),
     "paper": load_engine("paper").replace(crc=False),
     "full": load_engine("wide").replace(address_bits=64),
-    "narrowing": load_engine("default").replace(narrowing=True),
+    "narrowing": load_engine("engine").replace(narrowing=True),
     "float32": EngineConfig(codings=("zvc16", "zvc32", "float32"), narrowing=True),
     "narrowing16": EngineConfig(narrowing=True, codings=("zvc16",), block_bytes=1024, crc=False),
     "page lists": load_engine("tiny").replace(page_lists=True),
     "page lists of 64 bits": load_engine("wide").replace(address_bits=64, page_lists=True),
     "odd": EngineConfig(address_bits=33, codings=("zvc8", "zvc16"), link_beat_bytes=64, block_bytes=32768,
                         buffer_bytes=65536),
-    "windows": load_engine("default").replace(address_windows=True, codings=("zvc8", "zvc32")),
+    "windows": load_engine("engine").replace(address_windows=True, codings=("zvc8", "zvc32")),
     "windows32": load_engine("tiny").replace(address_windows=True),
     "windows64": load_engine("wide").replace(address_windows=True, address_bits=64),
-    "windows and page lists": load_engine("default").replace(address_windows=True, page_lists=True),
+    "windows and page lists": load_engine("engine").replace(address_windows=True, page_lists=True),
 }
 _OF_WINDOWS = {Status.SOURCE_OUTSIDE_WINDOW.value, Status.DESTINATION_OUTSIDE_WINDOW.value}
 

@@ -1,4 +1,4 @@
-"""The fetcher: entries of both rings in turn, entries that cannot be read, and a link that does not answer."""
+"""The fetcher in control: entries of rings in order, around the end, beside the doorbell, and when memory fails."""
 
 from __future__ import annotations
 
@@ -6,143 +6,137 @@ from typing import Any
 
 import pytest
 
-from cdma.golden.engine import Descriptor
-from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.control.fetcher import Fetcher
-from tests.hdl.engine.control.bench import RingsBench, simulated, words_of
+from cdma.golden.engine import Completion, Status
+from cdma.hdl.config.engine import load_engine
+from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, Bench, good, simulated
 
-_CONFIG = EngineConfig(lanes=2, address_bits=40)
+PARTS = ["cdma.hdl.engine.control.fetcher.Fetcher"]
+"""Components whose faults show here; mutants of them were tried."""
 
-_Record = tuple[int, bool, tuple[int, ...]]
-"""A record that was pushed: its direction, whether it stands for an entry that was not read, and its words."""
-
-
-class _Bench(RingsBench):
-    """The fetcher between link memory, two rings and a store that takes its time."""
-
-    def __init__(self, config: EngineConfig, seed: int, pauses: float, answers: bool = True) -> None:
-        super().__init__(Fetcher(config), "read", config, seed, pauses, answers=answers)
-        self.records: list[_Record] = []
-        self.played.append(self._store)
-
-    async def around(self, ctx: Any) -> None:
-        """Plays the rings: an entry is there until it was read; a failure stops its ring."""
-        dut = self.dut
-        while True:
-            for number in range(2):
-                self.show(ctx, number)
-            ctx.set(dut.pending, sum((len(ring.waiting) > ring.begun == 0) << number
-                                     for number, ring in enumerate(self.rings)))
-            _, _, begin, advance, fail = await ctx.tick().sample(dut.begin, dut.advance, dut.fail)
-            for number, ring in enumerate(self.rings):
-                if begin >> number & 1:
-                    assert ring.waiting and not any(each.begun for each in self.rings)
-                    ring.begun = 1
-                    self.began.append(number)
-                for name, pulse in (("advance", advance), ("fail", fail)):
-                    if pulse >> number & 1:
-                        assert ring.begun
-                        ring.begun = 0
-                        self.ends.append((name, number, False))
-                if advance >> number & 1:
-                    ring.index, _ = ring.at(1)
-                    ring.waiting.pop(0)
-                elif fail >> number & 1:
-                    ring.waiting.clear()
-
-    async def _store(self, ctx: Any) -> None:
-        """Takes words in any rhythm, and pushes records."""
-        dut, words = self.dut, {}
-        held = None
-        while True:
-            ready = self.rng.random() >= self.pauses
-            ctx.set(dut.fill.ready, ready)
-            pushed = bool(ctx.get(dut.push)) and self.rng.random() >= self.pauses
-            ctx.set(dut.pushed, pushed)
-            _, _, valid, word, data, push, direction, failed = await ctx.tick().sample(
-                dut.fill.valid, dut.fill.word, dut.fill.data, dut.push, dut.direction, dut.failed)
-            assert held in (None, (valid, word, data)), "a word changed before it was taken"
-            held = None
-            if valid and ready:
-                words[word] = data
-            elif valid:
-                held = (valid, word, data)
-            if push:
-                assert sorted(words) == list(range(16)), "the record is not complete"
-                if pushed:
-                    self.records.append((direction, bool(failed), tuple(words[k] for k in range(16))))
-                    words = {}
+_OK, _UNREAD = Status.OK, Status.DESCRIPTOR_READ_ERROR
 
 
-def _failure(direction: int, address: int, response: int) -> _Record:
-    """The record of an entry that could not be read: its address as source, the response as CRC, all else zero."""
-    asked = Descriptor(operation=0, coding=0, source=address, destination=0, raw_bytes=0, capacity=0, crc=response)
-    return direction, True, words_of(asked.pack())
+@pytest.mark.parametrize(("preset", "base"), [
+    ("tiny", 0x77_0000_1FC0), ("engine", 0x12_FFFF_FF80), ("wide", (1 << 40) - 4 * 64)],
+    ids=["tiny", "engine, across 4 GiB", "wide, up to the last address"])
+@simulated(lambda preset: Bench(load_engine(preset).replace(address_bits=40), seed=3, pauses=0.2, latency=10))
+async def test_entries_come_in_order_around_the_end(bench: Bench, ctx: Any, preset: str, base: int) -> None:
+    """More descriptors than the ring holds, so the driver waits for the head; every beat size of the link."""
+    size, total, written, taken = 4, 19, 0, 0
+    await bench.ring("prefetch", base, size)
+    while taken < total:
+        head = await bench.read("PREFETCH_RING_HEAD")
+        assert head < size
+        while written < total and (written + 1) % size != head:
+            bench.entry(base + 64 * (written % size), good(2, tag=written))
+            written += 1
+        await bench.write("PREFETCH_RING_TAIL", written % size)
+        if await bench.read("PREFETCH_COMPLETIONS"):
+            await bench.outcomes("prefetch", (taken, _OK))
+            taken += 1
+    await bench.reads(PREFETCH_RING_HEAD=total % size, PREFETCH_QUEUE=bench.config.queue_depth << 8, IRQ_STATUS=0)
+    beats = 64 // bench.config.link_beat_bytes
+    assert bench.memory.bursts == [(base + 64 * (number % size), beats) for number in range(total)]
 
 
-@pytest.mark.parametrize(("link_beat_bytes", "address_bits", "pauses"), [(16, 34, 0.3), (32, 40, 0.0), (64, 64, 0.3)])
-@simulated(lambda link_beat_bytes, address_bits, pauses: _Bench(EngineConfig(
-    lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, address_bits=address_bits, buffer_bytes=8192),
-    link_beat_bytes, pauses))
-async def test_entries_of_both_rings_in_turn(bench: _Bench, ctx: Any, link_beat_bytes: int, address_bits: int,
-                                             pauses: float) -> None:
-    order = await bench.in_turn(ctx, lambda count: [None] * count)
-    assert bench.records == [(number, False, bench.record(place))
-                             for number, place in zip(bench.began, order, strict=True)]
+@simulated(lambda: Bench(CONFIG.replace(link_beat_bytes=64), seed=5, latency=20))
+async def test_both_rings_take_turns_until_one_fails(bench: Bench, ctx: Any) -> None:
+    """Both directions run at the same time, and each has its own completions and counters."""
+    bench.memory.faulty = {0x4140: 2}
+    for name, operation in DIRECTIONS:
+        await bench.ring(name, 0x4000 * (operation - 1), 1 << 16,
+                         *(good(operation, tag=k, raw_bytes=2 if k == 1 else 4096) for k in range(8)))
+    for tag in range(5):
+        for name, _ in DIRECTIONS:
+            await bench.outcomes(name, (tag, Status.BAD_RAW_BYTES if tag == 1 else _OK))
+    await bench.outcomes("offload", (5, _OK), (6, _OK), (7, _OK))
+    done = await bench.completion("prefetch")
+    assert done == Completion(tag=0, status=_UNREAD, operation=0, response=2, place=0x4140)
+    turns = [address >> 14 for address, _ in bench.memory.bursts]
+    assert sorted(turns) == [0] * 8 + [1] * 6
+    assert any(turns[at:at + 6] == [0, 1] * 3 for at in range(4))
+    await bench.reads(IRQ_STATUS=0x62, PREFETCH_RING_CONTROL=0, OFFLOAD_RING_CONTROL=1)
+    for name, raw, packed in (("OFFLOAD", 7 * 4096, 7 * 7), ("PREFETCH", 4 * 7, 4 * 128)):
+        await bench.write(f"{name}_COUNTER_CONTROL", 1)
+        await bench.reads(**{f"{name}_RAW_BYTES_LO": raw, f"{name}_PACKED_BYTES_LO": packed})
+    # A new ring, elsewhere.
+    await bench.ring("prefetch", 0x4180, 4)
+    await bench.reads(PREFETCH_RING_HEAD=0)
+    await bench.write("PREFETCH_RING_TAIL", 2)
+    await bench.outcomes("prefetch", (6, _OK), (7, _OK))
 
 
-@pytest.mark.parametrize("pauses", [0.0, 0.3])
-@simulated(lambda pauses: _Bench(_CONFIG, 5, pauses))
-async def test_an_entry_that_cannot_be_read(bench: _Bench, ctx: Any, pauses: float) -> None:
-    ring, other = bench.rings
-    for first, beat, response in ((0, 0, 2), (5, 32, 3)):
-        bad = ring.address + 64
-        bench.memory.faulty[bad + beat] = response
-        ring.waiting, other.waiting = [None] * 3, [None] * 2
-        await bench.until(ctx, first + 4)       # the entry before the bad one, and its record; both of the other
-        failure = _failure(0, bad, response)
-        assert [record for record in bench.records[first:] if record[0] == 0][1] == failure
-        assert [record for record in bench.records[first:] if record[1]] == [failure]
-        assert bench.ends[first:].count(("fail", 0, False)) == 1
-        # The ring is enabled again, and the same entry is read.
-        bench.memory.faulty.clear()
-        assert ring.address == bad
-        ring.waiting = [None]
-        await bench.until(ctx, first + 5)
-        assert bench.records[-1] == (0, False, bench.record(bad))
-        assert not ctx.get(bench.dut.isolated)
+@pytest.mark.parametrize("seed", range(4))
+@simulated(lambda seed: Bench(seed=seed, pauses=0.3, latency=seed * 5))
+async def test_ring_and_doorbell_together(bench: Bench, ctx: Any, seed: int) -> None:
+    """Each keeps its own order, and nothing of one gets into a descriptor of the other."""
+    path, tags, rung = bench.paths["offload"], [], 1
+    for k in range(16):
+        bench.entry(0x8000 + 64 * k, good(1, tag=k, source=4096 * k, crc=k * 0x01010101))
+    await bench.ring("offload", 0x8000, 32)
+    await bench.push("offload", good(1, tag=100, source=100 * 4096, crc=100 * 0x01010101))
+    while len(tags) < 16 + 12:
+        await bench.write("OFFLOAD_RING_TAIL", min(16, 2 + len(tags)))
+        path.cycles = bench.rng.randrange(40)
+        if rung < 12 and await bench.read("OFFLOAD_QUEUE") >> 8 > 1:
+            # The ring has one entry on the way at most, so a second free place stays free for the doorbell.
+            for word, value in ((1, 100 + rung), (2, (100 + rung) * 4096), (12, (100 + rung) * 0x01010101)):
+                await bench.write(f"OFFLOAD_DESCRIPTOR_{word}", value % (1 << 32))
+            await bench.until("OFFLOAD_QUEUE", 0xFF, 0)
+            if await bench.read("OFFLOAD_QUEUE") >> 8:
+                await bench.write("OFFLOAD_DOORBELL", 1)
+                rung += 1
+        while await bench.read("OFFLOAD_COMPLETIONS"):
+            done = await bench.completion("offload")
+            assert done.status == _OK
+            tags.append(done.tag)
+    assert [tag for tag in tags if tag < 100] == list(range(16))
+    assert [tag for tag in tags if tag >= 100] == list(range(100, 112))
+    assert [(seen["source"], seen["crc"]) for seen in path.seen] == [
+        (tag * 4096, tag * 0x01010101 % (1 << 32)) for tag in tags]
 
 
-@pytest.mark.parametrize("response", [0, 2])
-@simulated(lambda: _Bench(_CONFIG, 6, 0.2, answers=False))
-async def test_a_link_that_does_not_answer(bench: _Bench, ctx: Any, response: int) -> None:
-    dut, (ring, other) = bench.dut, bench.rings
-    ring.waiting = [None] * 2
-    for _ in range(100):
-        await ctx.tick()
-        assert not ctx.get(dut.push)
-    # Silent for the time limit: the entry fails, and its transaction stays open.
-    ctx.set(dut.silent, 1)
-    await bench.until(ctx, 1)
-    assert ctx.get(dut.isolated)
-    # As long as the port is silent, entries fail without being asked for.
-    other.waiting = [None]
-    await bench.until(ctx, 2)
-    assert bench.records == [_failure(0, ring.address, 0), _failure(1, other.address, 0)]
-    assert bench.ends == [("fail", 0, False), ("fail", 1, False)]
-    ctx.set(dut.silent, 0)
-    # An entry waits for the port; then it is read, and what comes late is discarded.
-    ring.waiting = [None]
-    await ctx.tick().repeat(4)
-    for _ in range(60):
-        await ctx.tick()
-        assert ctx.get(dut.isolated) and not ctx.get(dut.push) and not ctx.get(dut.idle)
-    bench.memory.faulty[ring.base] = response
-    bench.answers = True
-    while ctx.get(dut.isolated):
-        await ctx.tick()
+@pytest.mark.parametrize("bad_beat", [0, 1])
+@pytest.mark.parametrize("answer", [2, 3])
+@simulated(lambda: Bench(latency=7))
+async def test_an_entry_that_cannot_be_read(bench: Bench, ctx: Any, bad_beat: int, answer: int) -> None:
+    """Its completion comes in its place between the others; the ring stops there, and can go on there."""
+    base = 0x55_0000_4000
+    bench.memory.faulty = {base + 64 * 3 + 32 * bad_beat: answer}
+    bench.paths["offload"].cycles = 600
+    await bench.ring("offload", base, 8, *(good(1, tag=k, interrupt=True) for k in range(6)))
+    await bench.until("OFFLOAD_RING_CONTROL", 1, 0)
+    await bench.reads(OFFLOAD_RING_HEAD=3)
+    assert await bench.read("IRQ_STATUS") & 6 == 4      # no completion failed yet
+    await bench.push("offload", good(1, tag=50, interrupt=True))
+    # Enabled again at once, while the failure still waits behind other transfers.
+    await bench.write("OFFLOAD_RING_CONTROL", 1)
+    await bench.wait(100)
+    assert len(bench.memory.bursts) == 4
+    await bench.outcomes("offload", (0, _OK), (1, _OK), (2, _OK))
     bench.memory.faulty.clear()
-    await bench.until(ctx, 3)
-    assert bench.records[2] == (0, False, bench.record(ring.base))
-    assert not ctx.get(dut.isolated)
-    assert [address for address, _ in bench.memory.bursts] == 2 * [ring.base]
+    assert await bench.completion("offload") == Completion(tag=0, status=_UNREAD, operation=0, response=answer,
+                                                           place=base + 64 * 3)
+    await bench.reads(IRQ_STATUS=7)
+    await bench.outcomes("offload", (50, _OK), (3, _OK), (4, _OK), (5, _OK))
+    await bench.reads(OFFLOAD_RING_HEAD=6, OFFLOAD_RING_CONTROL=1)
+    assert len(bench.paths["offload"].seen) == 7
+
+
+@simulated(lambda: Bench(latency=150))
+async def test_disabling_lets_the_entry_on_the_way_come(bench: Bench, ctx: Any) -> None:
+    await bench.ring("offload", 0, 4, *(good(1, tag=k) for k in range(3)))
+    while not bench.memory.bursts:
+        await ctx.tick()
+    await bench.write("OFFLOAD_RING_CONTROL", 0)
+    await bench.reads(OFFLOAD_RING_CONTROL=1, OFFLOAD_QUEUE=7 << 8)     # not yet at rest; its place is taken already
+    for register, value in (("BASE_LO", 0x4000), ("BASE_HI", 1), ("SIZE", 8)):
+        await bench.write(f"OFFLOAD_RING_{register}", value, response=2)
+    await bench.reads(OFFLOAD_RING_CONTROL=1, OFFLOAD_REFUSED=4)
+    await bench.until("OFFLOAD_RING_CONTROL", 1, 0)
+    await bench.reads(OFFLOAD_RING_HEAD=1, OFFLOAD_RING_BASE_LO=0, OFFLOAD_RING_BASE_HI=0, OFFLOAD_RING_SIZE=4)
+    await bench.outcomes("offload", (0, _OK))
+    await bench.wait(300)
+    assert len(bench.memory.bursts) == 1
+    await bench.write("OFFLOAD_RING_CONTROL", 1)
+    await bench.outcomes("offload", (1, _OK), (2, _OK))

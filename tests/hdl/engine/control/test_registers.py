@@ -18,7 +18,7 @@ _CONFIGS = [load_engine("tiny"), load_engine("wide").replace(
 _CONDITIONAL = ("RING_SIZE", "RING_TAIL", "WRITE_BACK_SIZE", "WRITE_BACK_HEAD")   # take only some values
 
 
-@pytest.mark.parametrize("config", [*map(load_engine, engine_preset_names()), with_options(load_engine("default"))],
+@pytest.mark.parametrize("config", [*map(load_engine, engine_preset_names()), with_options(load_engine("engine"))],
                          ids=[*engine_preset_names(), "options"])
 def test_the_table_is_sound(config: EngineConfig) -> None:
     table = registers(config)

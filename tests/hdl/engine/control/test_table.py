@@ -38,7 +38,7 @@ def _of_page() -> list[list[tuple[str, int, int, list[Bits]]]]:
 
 
 def test_registers_are_where_the_page_says() -> None:
-    config = with_options(load_engine("default"))
+    config = with_options(load_engine("engine"))
     table = []
     for page in pages(config):
         registers = []
@@ -55,6 +55,6 @@ def test_registers_are_where_the_page_says() -> None:
 
 
 def test_pages_of_the_map() -> None:
-    found = {page.name: page.offset for page in pages(with_options(load_engine("default")))}
+    found = {page.name: page.offset for page in pages(with_options(load_engine("engine")))}
     assert found == {"engine": 0, "offload": 0x100, "prefetch": 0x200, "offload_write_back": 0x300,
                      "prefetch_write_back": 0x400}

@@ -55,6 +55,7 @@ async def test_descriptors_that_are_not_answered(bench: Bench, ctx: Any, name: s
                                                  ) -> None:
     """One completion for each try; a soft reset ends beside it, and what comes late is in no later descriptor."""
     dut, control = bench.dut, f"{name.upper()}_RING_CONTROL"
+    bench.memory.faulty[0x100] = 2 * (operation - 1)        # in vain: its answer comes too late
     ctx.set(dut.silent, silent == "before the request")
     await bench.ring(name, 0x100, 4, good(operation, tag=7))
     await bench.wait(60)
@@ -74,3 +75,4 @@ async def test_descriptors_that_are_not_answered(bench: Bench, ctx: Any, name: s
     await bench.outcomes(name, (9, Status.OK))
     await bench.reads(STATUS=0)
     assert not bench.memory.open
+    assert [address for address, _ in bench.memory.bursts] == [0x100, 0x400]

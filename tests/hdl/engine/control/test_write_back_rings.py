@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, Signal
 
 from cdma.golden.engine import Completion, Status, unpack_record
+from cdma.hdl.engine.control.write_back_rings import pulses
+from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, SLVERR, Bench, good, simulated
+
+PARTS = ["cdma.hdl.engine.control.write_back_rings.WriteBackRings"]
+"""Components whose faults show here; mutants of them were tried."""
 
 _CONFIG = CONFIG.replace(write_back=True)
 _BASES = {"offload": 0x4000, "prefetch": 0x8000}
@@ -102,15 +110,15 @@ async def test_coalesced_interrupts(bench: _Bench, ctx: Any) -> None:
         await bench.wait(12)
         index += 1
 
-    async def shows(status: int, pulses: int) -> None:
+    async def shows(status: int, seen: int) -> None:
         await bench.reads(IRQ_STATUS=status)
-        assert bench.pulses == pulses
+        assert bench.pulses == seen
 
     await bench.begin("offload", size=64, count=3)
     await bench.write("IRQ_ENABLE", 0xFF)
-    for interrupt, pulses in ((True, 0), (False, 0), (True, 0), (True, 1), (True, 1), (True, 1), (True, 2)):
+    for interrupt, seen in ((True, 0), (False, 0), (True, 0), (True, 1), (True, 1), (True, 1), (True, 2)):
         await completed(interrupt=interrupt)
-        assert bench.pulses == pulses, index
+        assert bench.pulses == seen, index
     await shows(1, 2)
     await bench.write("IRQ_STATUS", 0xFF)
     assert not ctx.get(bench.dut.irq) and bench.pulses == 2
@@ -215,3 +223,38 @@ async def test_stopped_and_reset(bench: _Bench, ctx: Any) -> None:
         assert bench.written.open == 0
         await bench.ring_reads("offload", CONTROL=0, SIZE=2, TAIL=0, STATUS=1 << 16, COALESCE=1, TIME=0, BASE_LO=0)
         await bench.reads(OFFLOAD_COMPLETIONS=0)
+
+
+@pytest.mark.parametrize("often", [0.02, 0.3, 0.9])
+def test_every_event_has_a_pulse(often: float) -> None:
+    """After each event that is enabled, and each write that leaves one, there is a pulse within two cycles; none comes
+    without a cause, and none lasts two cycles."""
+    rng = random.Random(often)
+    m = Module()
+    happened, status, enable = (Signal(4, name=name) for name in ("happened", "status", "enable"))
+    touched, pulse = Signal(), Signal()
+    m.d.sync += pulse.eq(pulses(m, happened, status, enable, touched, pulse))
+
+    async def process(ctx: Any) -> None:
+        causes, seen = [], []
+        written = False
+        for cycle in range(2000):
+            shown, enabled = (rng.getrandbits(4) & rng.getrandbits(4) for _ in range(2))
+            events = rng.getrandbits(4) if rng.random() < often else 0
+            writes = rng.random() < often / 2
+            for signal, value in ((status, shown), (enable, enabled), (happened, events), (touched, writes)):
+                ctx.set(signal, value)
+            # The registers show what was written one cycle later.
+            if events & enabled or (written and shown & enabled):
+                causes.append(cycle)
+            written = writes
+            _, _, high = await ctx.tick().sample(pulse)
+            if high:
+                seen.append(cycle)
+        assert causes and all(later - earlier > 1 for earlier, later in pairwise(seen))
+        for cause in causes[:-2]:
+            assert {cause + 1, cause + 2} & {*seen}, f"no pulse after cycle {cause}"
+        for cycle in seen:
+            assert {cycle - 1, cycle - 2} & {*causes}, f"a pulse without a cause in cycle {cycle}"
+
+    clocked(m, process)

@@ -30,7 +30,7 @@ _CONFIGS = {name: load_engine(name) for name in engine_preset_names()} | {
     "far": EngineConfig(address_bits=64, codings=("zvc8",), crc=False, about='Says "far".'),
     "windows": load_engine("tiny").replace(name="windows", address_windows=True),
     "write_back": load_engine("tiny").replace(name="write_back", write_back=True),
-    "options": with_options(load_engine("default"))}
+    "options": with_options(load_engine("engine"))}
 _each = pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 
 
@@ -89,7 +89,7 @@ def test_codings_in_c(tmp_path: Path) -> None:
 
 
 def test_headers_of_two_engines_go_together(tmp_path: Path) -> None:
-    for name in ("default", "wide"):
+    for name in ("engine", "wide"):
         (tmp_path / f"{name}.h").write_text(c_header(load_engine(name)))
     source = tmp_path / "both.c"
     source.write_text('#include "default.h"\n#include "wide.h"\n#include "default.h"\n'

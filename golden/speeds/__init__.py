@@ -1,1 +1,0 @@
-"""What the benchmark of the golden model measures: data, and codecs by name."""
