@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
+from shutil import get_terminal_size
 from types import ModuleType
 from typing import Any, TextIO
 
@@ -17,6 +18,7 @@ from cdma.console.about import project_version
 from cdma.console.errors import CheckError, one_line, warn
 from cdma.golden.codec.errors import StreamError
 from cdma.hdl.config.extras import install
+from cdma.report.table import fit
 
 __all__ = ["main", "parser"]
 
@@ -118,6 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if words and not words[0].startswith("-"):
                 _check_command(words[0])
             call = parser().parse_args(arguments)
+            fit(get_terminal_size().columns if sys.stdout.isatty() and not getattr(call, "wide", False) else None)
             with warnings.catch_warnings():
                 warnings.showwarning = partial(_show, warnings.showwarning)
                 code = call.run(call) or 0

@@ -211,7 +211,7 @@ _COMPUTE = ("float32", "tf32", "bfloat16", "float16", "float8")
 
 
 def timeline_text(outcome: Mapping[str, Any]) -> str:
-    """The rows of a network, then its layers."""
+    """The answer in words, the rows of a network, then its layers."""
     rows = Table([Column("row", "row"), Column("forward ms", "forward_ms", ".2f"),
                   Column("backward ms", "backward_ms", ".2f"), Column("stall ms", "stall_ms", ".2f"),
                   Column("step ms", "step_ms", ".2f"), Column("speed-up", "speedup", ".3f"),
@@ -227,7 +227,7 @@ def timeline_text(outcome: Mapping[str, Any]) -> str:
     blocks = "; rows of several blocks have the times of one, and mean stalls" * (
         len(layers) < len(outcome["layers"]))
     engine = outcome["engine"]
-    return (
+    return _answer(outcome) + (
         "{network} ({about}), batch {batch}, {types}, on {gpu_name};\n{times}; policy {policy}: {swapped_tensors} "
         "tensors, density {swapped_density:.3f} ({densities});\nlink {link_gb_per_s:g} GB/s; engine {engine[preset]}: "
         "{lanes}, a link port of {engine[link_beat_bytes]}, at {engine[clock_mhz]:g} MHz; {engine[share]};\n"
@@ -235,6 +235,23 @@ def timeline_text(outcome: Mapping[str, Any]) -> str:
                                  **outcome)
         + rows.text() + _too_large(outcome)
         + f"\n\nStalls of both passes in ms; the device has {outcome['memory_gb']:g} GB{blocks}:\n\n{stalls.text()}")
+
+
+def _answer(outcome: Mapping[str, Any]) -> str:
+    """What swapping costs, and what the engine brings back, in a sentence."""
+    steps = {row["row"]: row["step_ms"] for row in outcome["rows"]}
+    best = min(("zvc", "exponents"), key=steps.__getitem__)
+    plain, engine, gain = (steps["vdnn"] / steps["oracle"], steps[best] / steps["oracle"],
+                           100 * (steps["vdnn"] / steps[best] - 1))
+    if not any(row["moved_bytes"] for row in outcome["rows"]):
+        return "Nothing is swapped: the step needs no engine.\n\n"
+    if plain < 1.005:
+        return "Plain swapping hides behind computing and costs nothing here: an engine has nothing to gain.\n\n"
+    coding = {"zvc": "zero-value coding", "exponents": "exponents"}[best]
+    if gain < 0.5:
+        return f"Plain swapping makes the step {plain:.2f} times as long; the engine gains nothing ({gain:.0f} %).\n\n"
+    return (f"Plain swapping makes the step {plain:.2f} times as long; with the engine and {coding} it is {engine:.2f} "
+            f"times: {gain:.0f} % faster.\n\n")
 
 
 def _too_large(outcome: Mapping[str, Any]) -> str:

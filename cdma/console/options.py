@@ -63,8 +63,9 @@ def refuse(call: argparse.Namespace, why: str, *options: str) -> None:
 
 
 def json_option(parser: Any) -> None:
-    """Add ``--json``."""
+    """Add ``--json``, and ``--wide`` for what is printed without it."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parser.add_argument("--wide", action="store_true", help="print tables wider than the terminal")
 
 
 def element_option(parser: Any, about: str, required: bool = False) -> None:

@@ -22,10 +22,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Column", "Table", "inside"]
+__all__ = ["Column", "Table", "fit", "inside"]
 
 _NUMBER = re.compile(r"[-+<>~]?\d|-?$")
 """How cells of a column of numbers begin."""
+
+_SHORTEST = 12
+"""Characters that a cut column keeps at least."""
+
+_columns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,12 +99,17 @@ class Table:
                      if (number in left if left is not None else _is_left(column, cells))]
 
     def text(self) -> str:
-        """In aligned columns, without the title."""
+        """In aligned columns, without the title; columns of text are cut where :func:`fit` asks for less."""
         widths = [max(map(len, cells)) for cells in zip(self.head, *self.rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) if number in self.left else cell.rjust(width)
+        over = 0 if _columns is None else max(0, sum(widths) + 2 * (len(widths) - 1) - _columns)
+        hint = f"\n(wider than {_columns} columns: --wide prints all)" * bool(over)
+        while over and self.left and widths[longest := max(self.left, key=widths.__getitem__)] > _SHORTEST:
+            widths[longest] -= 1
+            over -= 1
+        lines = ["  ".join(_cut(cell, width).ljust(width) if number in self.left else cell.rjust(width)
                            for number, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
                  for row in [self.head, *self.rows]]
-        return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+        return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]]) + hint
 
     def markdown(self) -> str:
         """As Markdown, without the title."""
@@ -115,6 +125,16 @@ def inside(row: Any, path: str) -> Any:
             return None
         row = row[name] if isinstance(row, Mapping) else getattr(row, name)
     return row
+
+
+def fit(columns: int | None) -> None:
+    """Cut the tables that are printed from now on to the columns of a terminal; None: print them whole."""
+    global _columns
+    _columns = columns
+
+
+def _cut(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else cell[:width - 1] + "…"
 
 
 def _is_left(column: Column | str, cells: Sequence[str]) -> bool:

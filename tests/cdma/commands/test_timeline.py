@@ -40,8 +40,18 @@ def test_rows_and_layers(cdma: Callable[..., Any]) -> None:
 
 def test_text(cdma: Callable[..., Any]) -> None:
     text = cdma("timeline", "squeezenet", "--gpu", "v100").out
+    assert text.startswith("Plain swapping makes the step ") and "% faster.\n" in text
     assert "V100 SXM2" in text and "speed-up" in text and "fire4/concat" in text
     assert "counted in the shipped dump, the others published" in text
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (("squeezenet", "--gpu", "b200", "--schedule", "queue", "--ahead", "all"), "hides behind computing"),
+    (("llama", "--gpu", "a100", "--shards", 8, "--schedule", "queue"), "exponents it is 1."),
+    (("alexnet", "--link", 400), "the engine gains nothing"),
+    (("vgg16", "--policy", "budget", "--budget", 1e-6), "Nothing is swapped")])
+def test_the_answer_comes_first(cdma: Callable[..., Any], options: tuple[Any, ...], words: str) -> None:
+    assert words in cdma("timeline", *options).out.partition("\n")[0]
 
 
 def test_schedules(cdma: Callable[..., Any]) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cdma.report.table import Column, Table
+from cdma.report.table import Column, Table, fit
 
 
 class _Unit(NamedTuple):
@@ -30,6 +30,20 @@ x          7  2.2  0.0 %"""
 | unit | cells | share | note |
 | --- | ---: | ---: | --- |
 | core | 12,345 | 6.2 % | 1 \| 2 |""".lstrip()
+
+
+def test_text_is_cut_to_a_terminal_and_says_so() -> None:
+    wide = Table(["name", "MHz", "path"], [["compressor", "512", "from the first register to the last one"]])
+    whole = wide.text()
+    try:
+        fit(30)
+        cut = wide.text()
+        fit(80)
+        assert wide.text() == whole
+    finally:
+        fit(None)
+    assert cut.splitlines() == ["name        MHz  path", "----------  ---  -------------",
+                                "compressor  512  from the fir…", "(wider than 30 columns: --wide prints all)"]
 
 
 def test_headings_alone_take_cells_that_are_printed_as_they_are() -> None:
