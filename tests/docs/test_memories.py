@@ -43,7 +43,7 @@ def test_memories_are_those_of_the_table() -> None:
         rows, bits = map(int, size.split(" x "))
         documented[number.endswith(" a lane")][rows, bits, int(parts)] += int(number.split()[0])
     assert documented == {True: lane, False: _Memories(Engine(config)).found - lane}
-    sizes = {row[0]: row[1] for row in table(_PAGE, "memory of `default`")}
+    sizes = {row[0]: row[1] for row in table(_PAGE, "memory of `engine`")}
     assert {tuple(map(int, size.split(" x "))) for size in sizes.values()} <= {
         each[:2] for each in documented[True] + documented[False]}
 

