@@ -54,9 +54,9 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         # The parser of a command would leave unknown options to the one above, which knows only the help of all.
         found, unknown = super().parse_known_args(args, namespace)
-        for option in unknown:
-            option, now = option.partition("=")[0], _RENAMED.get(f"{self.prog} {option.partition('=')[0]}")
-            if now:
+        for word in unknown:
+            option = word.partition("=")[0]
+            if now := _RENAMED.get(f"{self.prog} {option}"):
                 self.error(f"{option} has gone: {now}")
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
