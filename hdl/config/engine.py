@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from cdma.hdl.codec.coding import CODINGS, TAGS_FIRST, largest_payload
 from cdma.hdl.codec.narrowing.rounding import NARROWED_BYTES
@@ -19,7 +22,7 @@ from cdma.hdl.config.settings import (
     read_named,
 )
 
-__all__ = ["EngineConfig", "engine_preset_names", "load_engine"]
+__all__ = ["SWITCHES", "EngineConfig", "engine_preset_names", "load_engine"]
 
 _PRESETS = PRESETS / "engine"
 _NARROWING_BLOCK = 1024
@@ -176,6 +179,11 @@ class EngineConfig(CodingSettings):
         """Bytes of the longest payload of a block, without a length field: no element is zero, and the coding is the
         one that adds most."""
         return largest_payload(self.block_bytes, self.element_bytes, self.exponents)
+
+
+SWITCHES: Mapping[str, Any] = MappingProxyType(
+    {each.name: True for each in fields(EngineConfig) if isinstance(each.default, bool)})
+"""The parameters that are true or false, all of them true. Coverage, soak and sweeps set each of them both ways."""
 
 
 def engine_preset_names() -> list[str]:
