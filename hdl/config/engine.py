@@ -67,8 +67,8 @@ class EngineConfig(CodingSettings):
         "a multiple of link_beat_bytes, at least a quarter more than block_bytes, at most 1048576")
     address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", range(32, 65))
     outstanding_reads: int = parameter(
-        4, "greatest number of outstanding bursts of each port, each way; with write_back, the link's has as many "
-        "records beside its data, at most 7, unless it is 1", range(1, 33))
+        4, "greatest number of outstanding bursts of each port, each way; with write_back, the link's port also writes "
+        "records: as many again, at most queue_depth - 1. With 1, a burst or a record is outstanding", range(1, 33))
     link_read_ids: int = parameter(
         1, "identifiers of the reads at the link: with 2 or more, so many are outstanding, each with its own, and may "
         "be answered in any order; takes as many bursts of memory", range(1, 17))
