@@ -270,7 +270,7 @@ def test_latency_is_as_stated(build: Any, kind: str, length: int, cycles: int) -
     ({"rows": 18, "exponents": (2,)}, "rows must be at least 19 for blocks of 512 bytes, not 18")])
 def test_what_is_refused(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        BlockDecompressor(**{"beat_bytes": 32, "element_bytes": (2, 4), "block_bytes": 512} | arguments)
+        BlockDecompressor(**{"beat_bytes": 32, "element_bytes": (2, 4), "block_bytes": 512} | arguments).elaborate(None)
 
 
 def test_the_most_bytes_of_a_block() -> None:
