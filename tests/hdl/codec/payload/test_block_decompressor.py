@@ -20,15 +20,6 @@ from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.codec.payload.payloads import Block, damaged, random_floats, random_raw, sampled
 from tests.hdl.codec.payload.played import Payload, Play
 
-PARTS = [
-    "cdma.hdl.codec.payload.block_result.BlockResult", "cdma.hdl.codec.payload.group_decoder.GroupDecoder",
-    "cdma.hdl.codec.payload.header_counter.HeaderCounter", "cdma.hdl.codec.payload.line_reader.LineReader",
-    "cdma.hdl.codec.payload.line_reader.Section", "cdma.hdl.codec.payload.payload_facts.PayloadFacts",
-    "cdma.hdl.codec.payload.payload_ring.PayloadRing", "cdma.hdl.codec.payload.payload_store.PayloadStore",
-    "cdma.hdl.codec.payload.row_ring.RowRing", "cdma.hdl.codec.payload.row_unpacker.RowUnpacker",
-    "cdma.hdl.codec.payload.tag_slicer.TagSlicer", "cdma.hdl.codec.payload.tag_words.TagWords"]
-"""Components whose faults show here; mutants of them were tried."""
-
 _BLOCK = 512
 
 # Bytes of a beat, element sizes, those with exponents, and for a lane the beats of a row.
