@@ -17,7 +17,7 @@ __all__ = ["PARTS", "Payload", "Play"]
 PARTS = [
     "cdma.hdl.codec.payload.block_result.BlockResult", "cdma.hdl.codec.payload.group_decoder.GroupDecoder",
     "cdma.hdl.codec.payload.header_counter.HeaderCounter", "cdma.hdl.codec.payload.line_reader.LineReader",
-    "cdma.hdl.codec.payload.line_reader.Section", "cdma.hdl.codec.payload.payload_facts.PayloadFacts",
+    "cdma.hdl.codec.payload.line_reader.Section", "cdma.hdl.codec.payload.payload_order.PayloadOrder",
     "cdma.hdl.codec.payload.payload_ring.PayloadRing", "cdma.hdl.codec.payload.payload_store.PayloadStore",
     "cdma.hdl.codec.payload.row_ring.RowRing", "cdma.hdl.codec.payload.row_unpacker.RowUnpacker",
     "cdma.hdl.codec.payload.tag_slicer.TagSlicer", "cdma.hdl.codec.payload.tag_words.TagWords"]

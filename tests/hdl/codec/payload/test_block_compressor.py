@@ -21,9 +21,9 @@ from tests.hdl.ports import Sink, Source, play
 
 PARTS = [
     "cdma.hdl.codec.payload.block_lengths.BlockLengths", "cdma.hdl.codec.payload.block_reader.BlockReader",
-    "cdma.hdl.codec.payload.exponent_range.ExponentRange", "cdma.hdl.codec.payload.facts_writer.FactsWriter",
+    "cdma.hdl.codec.payload.exponent_range.ExponentRange", "cdma.hdl.codec.payload.metadata_writer.MetadataWriter",
     "cdma.hdl.codec.payload.group_coder.GroupCoder", "cdma.hdl.codec.payload.group_mask.GroupMask",
-    "cdma.hdl.codec.payload.line_facts.LineFacts", "cdma.hdl.codec.payload.merger.Merger",
+    "cdma.hdl.codec.payload.line_metadata.LineMetadata", "cdma.hdl.codec.payload.merger.Merger",
     "cdma.hdl.codec.payload.metadata_packer.MetadataPacker", "cdma.hdl.codec.payload.row_packer.RowPacker",
     "cdma.hdl.codec.payload.tag_writer.TagWriter"]
 """Components whose faults show here; mutants of them were tried."""
