@@ -26,12 +26,12 @@ Write the files for a design and its flow, for each configuration: the Verilog, 
 file for each module, of a core in NAME.v (--single and --split: the other form, equivalent); NAME.json with the
 resolved configuration, the ports, the bus interfaces and the versions of the tools; NAME.vlt, waivers for the lint
 rules that generated Verilog breaks, each with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc; for Vivado
-NAME.xdc, an IP in the folder NAME_ip, and package_NAME.tcl, which packages it anew. An engine comes with NAME_regs.h
-and NAME.rdl of its registers, cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md
-with an instantiation as well. The same configuration gives the same bytes on every machine; another minor version of
-Python can name inner signals of the Verilog otherwise. The Verilog of an engine takes 15 seconds to some minutes,
-depending on the number of lanes. With --bench, the folder NAME_bench has a first transfer: `make` there simulates the
-engine, with g++ and Verilator alone."""
+NAME.xdc, an IP in the folder NAME_ip, package_NAME.tcl, which packages it anew, and route_NAME.tcl, which places and
+routes it by itself. An engine comes with NAME_regs.h and NAME.rdl of its registers, cdma_driver.h, cdma_codec.h and
+cdma_codec.c for streams on the host, and NAME_README.md with an instantiation as well. The same configuration gives the
+same bytes on every machine; another minor version of Python can name inner signals of the Verilog otherwise. The
+Verilog of an engine takes 15 seconds to some minutes, depending on the number of lanes. With --bench, the folder
+NAME_bench has a first transfer: `make` there simulates the engine, with g++ and Verilator alone."""
 
 _EXAMPLES = """\
   cdma generate --list                                    presets and parameters

@@ -17,6 +17,7 @@ from cdma.console.options import (
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import refuse_pipe, write_file
+from cdma.report.placing import spread
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.table import Column, Table
@@ -43,7 +44,7 @@ _EXAMPLES = """\
   cdma timing --liberty nangate45.lib                        the engine, unit by unit and as a whole (.lib or .lib.gz)
   cdma timing block_compressor --liberty nangate45.lib       a block core, its memories as macros
   cdma timing tiny --target ecp5 --speed 6                   place and route on an ECP5
-  cdma timing paper_compressor --target ecp5 --seeds 3       best and median of three
+  cdma timing paper_compressor --target ecp5 --seeds 5       median and spread of five
   cdma timing tiny --target ultrascale+                      an estimate: LUTs, RAMs, levels, and what is over 4 ns
   cdma timing --target ecp5 --units                          unit by unit, also if the whole engine does not fit
   cdma timing --sweep --liberty nangate45.lib --plot sweep.svg"""
@@ -67,8 +68,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--device", choices=("LFE5U-25F", "LFE5U-45F", "LFE5U-85F"), default="LFE5U-85F",
                         help="which ECP5 (default: LFE5U-85F)")
     parser.add_argument("--speed", type=int, choices=(6, 7, 8), default=8, help="its speed grade (default: 8)")
-    parser.add_argument("--seeds", type=_positive, default=1, metavar="N",
-                        help="place and route N times, print the best and the median (default: 1)")
+    parser.add_argument("--seeds", type=_positive, default=3, metavar="N",
+                        help="place and route N times, print the median and the spread (default: 3)")
     parser.add_argument("--units", action="store_true",
                         help="with --target ecp5: each unit of one engine by itself instead of the whole engine")
     parser.add_argument("--sweep", action="store_true", help="beats, lanes and pipelines instead of one configuration")
@@ -171,8 +172,8 @@ def _check(call: argparse.Namespace) -> None:
 _CELLS = [Column("MHz", "mhz", ".0f"), Column("ps", "ps", ".0f"), Column("gates", "gates"), Column("from", "start"),
           Column("to", "end")]
 
-_PLACED = [Column("MHz", lambda row: row["best"]["mhz"] if row["best"] else "too large", ".1f", left=False),
-           Column("median", "median_mhz", ".1f"), Column("LUTs", "used.luts", ","),
+_PLACED = [Column("MHz", lambda row: row["median_mhz"] if row["best"] else "too large", ".1f", left=False),
+           Column("spread", spread, left=False, optional=True), Column("LUTs", "used.luts", ","),
            Column("flip-flops", "used.flip_flops", ","), Column("block RAM", "used.block_ram", ","),
            Column("DSP", "used.dsp", ","), Column("ns", "best.path.ns", ".2f"),
            Column("wires", "best.path.routing_ns", ".2f"), Column("levels", "best.path.levels"),
@@ -223,8 +224,8 @@ def _units_text(report: Mapping[str, Any]) -> str:
 def _placed_head(report: Mapping[str, Any], placings: Sequence[Mapping[str, Any]]) -> str:
     has, runs = report["available"], max(len(each["runs"]) for each in placings)
     return (f"{report['device']}, speed grade {report['speed']}, placed and routed by {report['nextpnr']}, "
-            f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {has['luts']:,} "
-            f"LUTs, {has['block_ram']:,} block RAMs of 18 kbit and {has['dsp']:,} multipliers.")
+            f"{'one seed' if runs <= 1 else f'median of {runs} seeds, and the slowest path of the best'}. The part has "
+            f"{has['luts']:,} LUTs, {has['block_ram']:,} block RAMs of 18 kbit and {has['dsp']:,} multipliers.")
 
 
 _ESTIMATES = [Column("design", "name"), Column("LUTs", "luts", ","), Column("flip-flops", "flip_flops", ","),

@@ -186,17 +186,12 @@ def _timing_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
 
 def _pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
     jobs: dict[str, Design] = {**{name: load(name) for name in preset_names()}, "tiny": PLACED_ENGINES["tiny"]}
-    return [*(_placed(name, config, _SPEED, _seeds(config), progress) for name, config in jobs.items()),
-            *(_placed(name, jobs[name], _SLOWER, 1, progress) for name in _BOTH_SPEEDS)]
+    return [*(_placed(name, config, _SPEED, progress) for name, config in jobs.items()),
+            *(_placed(name, jobs[name], _SLOWER, progress) for name in _BOTH_SPEEDS)]
 
 
-def _seeds(config: Design) -> int:
-    """How often a design is placed: engines and wide cores, which take long, once."""
-    return 1 if isinstance(config, EngineConfig) or config.beat_bytes == max(BEAT_BYTES) else _SEEDS
-
-
-def _placed(name: str, config: Design, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
-    return {"preset": name} | _without_stages(place(config, device=_DEVICE, speed=speed, seeds=seeds,
+def _placed(name: str, config: Design, speed: int, progress: Progress) -> dict[str, Any]:
+    return {"preset": name} | _without_stages(place(config, device=_DEVICE, speed=speed, seeds=_SEEDS,
                                                     progress=progress))
 
 
@@ -239,7 +234,7 @@ SECTIONS: dict[str, Section] = {
     "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": lambda *how: _areas(block_preset_names(), load_block, (), *how),
     "block_timing": lambda *how: _timings(block_preset_names(), load_block, *how),
-    "block_pnr": lambda setup, progress: [_placed(name, config, _SPEED, _seeds(config), progress)
+    "block_pnr": lambda setup, progress: [_placed(name, config, _SPEED, progress)
                                           for name, config in ((name, load_block(name))
                                                                for name in block_preset_names())],
     "timing_units": _timing_units,

@@ -7,6 +7,7 @@ from typing import Any
 
 from cdma.report.page import Page, Section
 from cdma.report.parts import Image, Part, Table, prose
+from cdma.report.placing import spread
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.table import Column
 
@@ -100,7 +101,7 @@ Area of the whole core, flattened, and the clock in MHz that its slowest path fr
 area PRESET` shows the submodules. kGE are thousands of two-input NAND gates from a small table of gate sizes; um2 and
 MHz are those of {library}, mapped by the recipe `fast`, timed with {tool} at the library's own corner, with an ideal
 clock and wires without length. Memories of 2048 bits or more are macros and not counted; on an FPGA they are block RAM
-and LUTs. The clock on an ECP5 is from place and route, as below."""
+and LUTs. The clock on an ECP5 is the median of place and route, as below."""
 
 _UNITS = """\
 MHz and gates of the slowest path from register to register of each unit, as `cdma timing PRESET` prints them
@@ -120,11 +121,11 @@ mostly the trees over the rows of the buffers, which are as wide as a beat and m
 
 _PNR = """\
 Placed and routed by {nextpnr} on an {device}, which has {luts:,} LUTs and {block_ram} block RAMs of 18 kbit, as `cdma
-timing PRESET --target ecp5` does it, the best of one or three seeds. The design's ports are connected to registers
-around it, which are not in the figures. Paths from inputs and to outputs so count as paths between registers, without
-the delay of pins. LUTs have four inputs; those of carry chains, of memories in LUTs and of routes through LUTs are
-counted. `ns` is the slowest path, `wires` the routing in it, `levels` the LUTs, carries and multiplexers on it. Cores
-on speed grade 8 are in the table above."""
+timing PRESET --target ecp5` does it: the median of three seeds with the slowest and the fastest, or one seed; the path
+is that of the fastest. The design's ports are connected to registers around it, which are not in the figures. Paths
+from inputs and to outputs so count as paths between registers, without the delay of pins. LUTs have four inputs; those
+of carry chains, of memories in LUTs and of routes through LUTs are counted. `ns` is the slowest path, `wires` the
+routing in it, `levels` the LUTs, carries and multiplexers on it. Cores on speed grade 8 are in the table above."""
 
 _TRIED = """\
 The critical loop of the decompressors: a tag starts where the line before it ends. The place of the tag, whether all
@@ -361,7 +362,8 @@ def _mapped(area: Sequence[Row], block_area: Sequence[Row], timing: Sequence[Row
                  *([Column("um2", "liberty.total.um2", ",.0f")] if any("liberty" in row for row in rows) else []),
                  Column("MHz", "mhz", ",.0f", optional=True), Column("memory bits", "memory_bits", ","),
                  Column("ECP5: LUTs", "ecp5.total.luts", ","),
-                 Column("MHz", "placed.best.mhz", ".1f", optional=True),
+                 Column("MHz", "placed.median_mhz", ".1f", optional=True),
+                 Column("spread", lambda row: spread(row["placed"] or {}), left=False, optional=True),
                  Column("Xilinx 7: LUTs", "xilinx7.total.luts", ",")], rows)
 
 
@@ -370,11 +372,12 @@ def _pnr(cores: Sequence[Row], blocks: Sequence[Row], engines: Sequence[Row]) ->
     first = (rows or engines)[0]
     yield from prose(_PNR, nextpnr=first["nextpnr"], device=first["device"], **first["available"])
     if rows:
-        reached = {f"`{row['preset']}`": row["best"]["mhz"] for row in cores
+        reached = {f"`{row['preset']}`": row["median_mhz"] for row in cores
                    if row["best"] and row["speed"] == _GOAL_SPEED}
         yield Table([Column("design", _code("preset")), Column("speed grade", "speed"),
-                     Column("MHz", lambda row: row["best"]["mhz"] if row["best"] else "too large", ".1f", left=False),
-                     Column("LUTs", "used.luts", ","), Column("flip-flops", "used.flip_flops", ","),
+                     Column("MHz", lambda row: row["median_mhz"] if row["best"] else "too large", ".1f", left=False),
+                     Column("spread", spread, left=False), Column("LUTs", "used.luts", ","),
+                     Column("flip-flops", "used.flip_flops", ","),
                      Column("block RAM", "used.block_ram", ","), Column("ns", "best.path.ns", ".2f"),
                      Column("wires", "best.path.routing_ns", ".2f"), Column("levels", "best.path.levels")],
                     [row for row in rows if row["speed"] != _GOAL_SPEED or not row["preset"].endswith("compressor")])

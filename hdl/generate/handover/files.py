@@ -17,7 +17,7 @@ from cdma.hdl.generate.handover.project import core_file, file_list
 from cdma.hdl.generate.handover.readme import readme
 from cdma.hdl.generate.handover.register_map import register_facts
 from cdma.hdl.generate.handover.systemrdl import systemrdl
-from cdma.hdl.generate.handover.vivado import form, packaging
+from cdma.hdl.generate.handover.vivado import form, packaging, routing
 from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["DRIVER", "driver", "files"]
@@ -52,6 +52,7 @@ def files(design: Verilog, codec: Mapping[str, str]) -> dict[str, str]:
         f"{name}.xdc": xdc(design),
         **crossings(design),
         f"package_{name}.tcl": packaging(design, beside),
+        f"route_{name}.tcl": routing(design),
         f"{name}_ip/component.xml": component(design, beside),
         f"{name}_ip/{FORM}": form(design),
         **drivers,

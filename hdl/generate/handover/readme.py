@@ -24,7 +24,8 @@ _FILES = """\
 | `{name}_bench/` | with `--bench`: first transfers in C++ and in cocotb, which run by themselves |
 | `{name}_ip/` | IP for Vivado: add the folder that it is in to `ip_repo_paths` |
 | `{name}.xdc` | timing constraints to start from, for Vivado |{crossings}
-| `package_{name}.tcl` | has Vivado package the IP anew, from the Verilog |"""
+| `package_{name}.tcl` | has Vivado package the IP anew, from the Verilog |
+| `route_{name}.tcl` | has Vivado place and route the engine by itself, for a part and a clock that you name |"""
 
 _CROSSINGS = "\n| `{name}` | for Vivado: limits of the paths between the clocks, which hold inside a design too |"
 

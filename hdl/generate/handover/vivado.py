@@ -1,6 +1,6 @@
-"""Tcl for Vivado: the form of an IP, and a script that packages a design as an IP.
+"""Tcl for Vivado: the form of an IP, and scripts that package a design as an IP, and that place and route it alone.
 
-Source: AMD UG1118 (IP packager), UG835 (commands ``ipx::``).
+Source: AMD UG1118 (IP packager), UG835 (commands).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cdma.hdl.generate.handover.constraints import crossings
 from cdma.hdl.generate.handover.ipxact import ACCESS, BLOCK, FAMILIES, LIBRARY, VENDOR, WRITES, ip_version
 from cdma.hdl.generate.verilog import Verilog
 
-__all__ = ["form", "packaging"]
+__all__ = ["form", "packaging", "routing"]
 
 _PACKAGE = """\
 # Packages {name} as an IP of Vivado.
@@ -113,6 +113,48 @@ foreach entry {{
 }}
 """
 
+_ROUTE = """\
+# Synthesises, places and routes {name} by itself, out of context, and says which clock it reaches.
+#
+#   vivado -mode batch -source route_{name}.tcl -tclargs PART
+#   vivado -mode batch -source route_{name}.tcl -tclargs PART MHZ FOLDER
+#
+# MHZ is the clock that is asked for, 250 unless given: that of PCI Express. FOLDER is {name}_routed beside this file
+# unless given. Ports have no delays here: only paths from register to register count.
+#
+# To report back: the last line that this prints, and the files in FOLDER: utilization.rpt, paths.rpt.
+
+set here [file dirname [file normalize [info script]]]
+if {{![info exists argv] || [llength $argv] < 1}} {{
+    error "name a part: vivado -mode batch -source route_{name}.tcl -tclargs PART"
+}}
+set part [lindex $argv 0]
+set mhz [expr {{[llength $argv] > 1 ? [lindex $argv 1] : 250}}]
+set folder [file normalize [expr {{[llength $argv] > 2 ? [lindex $argv 2] : [file join $here {name}_routed]}}]]
+set period [expr {{1000.0 / $mhz}}]
+
+file mkdir $folder
+set clocks [open [file join $folder clocks.xdc] w]
+foreach clock {{{clocks}}} {{
+    puts $clocks "create_clock -name $clock -period [format %.3f $period] \\[get_ports $clock\\]"
+}}
+close $clocks
+foreach source {{{sources}}} {{
+    read_verilog [file join $here $source]
+}}
+read_xdc -mode out_of_context [file join $folder clocks.xdc]
+{crossings}synth_design -top {name} -part $part -mode out_of_context
+opt_design
+place_design
+phys_opt_design
+route_design
+report_utilization -hierarchical -file [file join $folder utilization.rpt]
+report_timing -max_paths 50 -nworst 1 -unique_pins -file [file join $folder paths.rpt]
+set slack [get_property SLACK [get_timing_paths -max_paths 1 -nworst 1]]
+puts [format "{name} on %s, Vivado %s, %s MHz asked for: slack %s ns, %.1f MHz" \
+    $part [version -short] $mhz $slack [expr {{1000.0 / ($period - $slack)}}]]
+"""
+
 
 def form(design: Verilog) -> str:
     """The form that Vivado shows for the IP: its name alone, since a generated module has no parameters."""
@@ -146,6 +188,14 @@ def packaging(design: Verilog, beside: tuple[str, ...]) -> str:
                           for name in crossings(design)),
         families=" ".join(f"{each} Pre-Production" for each in FAMILIES),
         buses=" ".join(each.name for each in design.interfaces), engine=engine)
+
+
+def routing(design: Verilog) -> str:
+    """``route_NAME.tcl``: synthesises, places and routes a design out of context, and says which clock it reaches."""
+    limits = crossings(design)
+    return _ROUTE.format(
+        name=design.name, sources=" ".join(design.sources), clocks=" ".join(["aclk", *["link_aclk"] * bool(limits)]),
+        crossings="".join(f"read_xdc [file join $here {name}]\n" for name in limits))
 
 
 def _registers(config: EngineConfig) -> Iterator[str]:

@@ -33,8 +33,8 @@ def test_both_cores(cdma) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     cores = ("cdma_compressor", "cdma_decompressor")
     names = {f"{core}.{kind}" for core in cores for kind in ("v", "json", "vlt", "core", "f", "sdc", "xdc")}
-    names |= {name for core in cores for name in (f"package_{core}.tcl", f"{core}_ip/component.xml",
-                                                  f"{core}_ip/form.tcl")}
+    names |= {name for core in cores for name in (
+        f"package_{core}.tcl", f"route_{core}.tcl", f"{core}_ip/component.xml", f"{core}_ip/form.tcl")}
     assert set(_written("rtl")) == names
     for name in names:
         assert name in outcome.out

@@ -41,7 +41,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _for_tools(name: str) -> set[str]:
     """Files that come with every design."""
     return {f"{name}.{end}" for end in ("v", "json", "vlt", "core", "f", "sdc", "xdc")} | {
-        f"package_{name}.tcl", f"{name}_ip/component.xml", f"{name}_ip/form.tcl"}
+        f"package_{name}.tcl", f"route_{name}.tcl", f"{name}_ip/component.xml", f"{name}_ip/form.tcl"}
 
 
 def test_names(engine: Path) -> None:

@@ -23,7 +23,9 @@ _each = pytest.mark.parametrize("config", [*PRESETS.values(), FAR], ids=lambda c
 
 _OF_VIVADO = {
     "create_project", "add_files", "set_property", "current_fileset", "update_compile_order", "get_files",
-    "close_project", "ipgui::add_param",
+    "close_project", "ipgui::add_param", "read_verilog", "read_xdc", "synth_design", "opt_design", "place_design",
+    "phys_opt_design", "route_design", "report_utilization", "report_timing", "get_timing_paths", "get_property",
+    "version",
     *(f"ipx::{name}" for name in (
         "package_project", "current_core", "get_bus_interfaces", "add_file_group", "add_file", "get_file_groups",
         "add_memory_map", "add_address_block", "add_register", "add_field", "create_xgui_files", "update_checksums",
@@ -60,6 +62,7 @@ answers = {
     "ipx::add_field": lambda name, register: register + "." + name, "current_fileset": lambda: "sources",
     "ipx::get_bus_interfaces": lambda name, *words: "" if name == missing else "bus_" + name,
     "ipx::add_memory_map": lambda *words: "map", "ipx::add_address_block": lambda *words: "block",
+    "get_property": lambda *words: "-0.444", "version": lambda *words: "2026.1",
     "get_files": lambda name: name, "ipx::get_file_groups": lambda name, *words: name}
 tcl.eval("namespace eval ipx {}")
 def stand_in(name):
@@ -130,6 +133,21 @@ if _has_tcl():
         run = _run(tmp_path / "package_cdma_tiny_engine.tcl", missing="m_axi_link")
         assert "Vivado made no interface m_axi_link of the ports: see their attributes" in run.stderr
         assert "save_core" not in run.stdout
+
+    @_each
+    def test_a_script_routes_what_is_there(config: Design, tmp_path: Path) -> None:
+        write_files(tmp_path, files(described(config), sources()))
+        run = _run(tmp_path / f"route_{config.name}.tcl", "xcku5p", "250", str(tmp_path / "out"))
+        assert run.returncode == 0, run.stderr
+        *lines, last = run.stdout.splitlines()
+        called = [literal_eval(line) for line in lines]
+        assert [call[1] for call in called if call[0] == "read_verilog"] == [
+            str(tmp_path / name) for name in described(config).sources]
+        assert [call[1:] for call in called if call[0] == "synth_design"] == [
+            ("-top", config.name, "-part", "xcku5p", "-mode", "out_of_context")]
+        assert (tmp_path / "out/clocks.xdc").read_text() == "create_clock -name aclk -period 4.000 [get_ports aclk]\n"
+        assert last == f"{config.name} on xcku5p, Vivado 2026.1, 250 MHz asked for: slack -0.444 ns, 225.0 MHz"
+        assert "name a part" in _run(tmp_path / f"route_{config.name}.tcl").stderr
 
     @_each
     def test_forms_are_accepted(config: Design, tmp_path: Path) -> None:
