@@ -10,8 +10,8 @@ from typing import Any
 
 from cdma.console.errors import CheckError
 from cdma.console.numbers import byte_size, one_or_more, positive
-from cdma.console.options import add_command, engine, engine_option, json_option, whole_number
-from cdma.console.output import count, lanes_text, print_json
+from cdma.console.options import add_command, build_option, engine, engine_option, json_option, whole_number
+from cdma.console.output import count, lanes_text, show
 from cdma.console.progress import Progress
 from cdma.report.table import Column, Table
 
@@ -43,9 +43,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "train", "a training step through the engine, bit for bit", _DESCRIPTION, _EXAMPLES,
                          run)
     parser.add_argument("--example", metavar="NAME", help="the network: digits, sums or llama")
-    engine_option(parser, "engine: preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter of the engine; may be repeated")
+    engine_option(parser)
     parser.add_argument("--steps", type=one_or_more, default=1, metavar="N", help="training steps (default: 1)")
     parser.add_argument("--batch", type=one_or_more, metavar="N",
                         help="samples of a batch (default: digits 64, others 8)")
@@ -65,8 +63,7 @@ def add(commands: Any) -> None:
                         "memories answer (default: 0)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
-    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
-                        help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
+    build_option(parser)
     json_option(parser)
 
 
@@ -81,7 +78,7 @@ def run(call: argparse.Namespace) -> int:
         outcome = trained(call.example, config, steps=call.steps, batch=call.batch, seed=call.seed, model=call.model,
                           page_bytes=call.pages, least=call.least, latency=call.latency, memory_bytes=call.memory,
                           clock_mhz=call.clock, build_dir=Path(call.build_dir), progress=progress)
-    print_json(outcome) if call.json else print(training_text(outcome))
+    show(call, outcome, training_text)
     if outcome["differences"]:
         raise CheckError(f"training through {outcome['engine']} differs from plain training: "
                          f"{outcome['differences'][0]}")

@@ -35,8 +35,3 @@ def test_pages_that_are_written(cdma: Callable[..., Any], tmp_path: Path) -> Non
     assert text.count("\n- **") >= 5
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<h1>What the engine gains</h1>" in html and html.count("<svg") + html.count('class="bars"') > 20
-
-
-def test_mistakes(fails: Callable[..., str]) -> None:
-    assert "gone is not a folder" in fails("results", "--report", "gone/r.html")
-    assert "gone is not a folder" in fails("results", "--output", "gone/r.md")
