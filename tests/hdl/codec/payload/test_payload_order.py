@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdma.hdl.codec.coding import largest_payload, most_metadata
-from cdma.hdl.codec.payload.payload_facts import PayloadFacts
+from cdma.hdl.codec.payload.payload_order import PayloadOrder
 from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import settled
 
@@ -19,7 +19,7 @@ from tests.hdl.bench import settled
 def test_facts(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], for_lane: bool) -> None:
     block_bytes = 1024
     rng = random.Random(size)
-    dut = PayloadFacts(size, sizes, block_bytes, exponents, for_lane)
+    dut = PayloadOrder(size, sizes, block_bytes, exponents, for_lane)
     grain = 1 if exponents else min(sizes)
     units = size // grain
     codings = [*(0x10 | each for each in sizes), *(0x20 | each for each in exponents)]

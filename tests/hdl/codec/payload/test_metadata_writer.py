@@ -13,7 +13,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 
 from cdma.golden.reference.tags_first import lines_of, tag_of
-from cdma.hdl.codec.payload.facts_writer import FactsWriter
+from cdma.hdl.codec.payload.metadata_writer import MetadataWriter
 from cdma.hdl.codec.payload.tag_writer import TagWriter
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import LINE, random_floats
@@ -29,7 +29,7 @@ from tests.hdl.codec.payload.way_in import (
 )
 
 PARTS = [
-    "cdma.hdl.codec.payload.exponent_range.ExponentRange", "cdma.hdl.codec.payload.line_facts.LineFacts",
+    "cdma.hdl.codec.payload.exponent_range.ExponentRange", "cdma.hdl.codec.payload.line_metadata.LineMetadata",
     "cdma.hdl.codec.payload.metadata_packer.MetadataPacker"]
 """Components whose faults show here; mutants of them were tried."""
 
@@ -43,7 +43,7 @@ class _WayIn(wiring.Component):
     def __init__(self, beat_bytes: int, block_bytes: int):
         super().__init__({})
         self.tags = TagWriter(beat_bytes, _SIZES, block_bytes, _ROWS, (2, 4), beat_bytes == 64)
-        self.facts = FactsWriter(beat_bytes, _SIZES, block_bytes, (2, 4), 16, protected=beat_bytes == 64)
+        self.facts = MetadataWriter(beat_bytes, _SIZES, block_bytes, (2, 4), 16, protected=beat_bytes == 64)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
