@@ -214,9 +214,11 @@ timing --liberty LIB --memory-setup soon | must be a time in ps from 0 to a mill
 timing --plot x.svg --liberty LIB | --plot is for --sweep
 timing --sweep --target ecp5 | --sweep measures configurations of its own
 timing --sweep compressor --liberty LIB | --sweep measures configurations of its own
+timing --target 7-series --liberty LIB | --liberty is for --target cells, not 7-series
 timing --target ecp5 --liberty LIB | --liberty is for --target cells
 timing --target ecp5 --memory-output 99 | --memory-output and --memory-setup are for --target cells
 timing --target ecp5 --speed 9 | 9
+timing --target ultrascale+ --units tiny | --units places the units of an engine: give it --target ecp5
 timing compressor --liberty LIB --tool tables | unrecognized arguments: --tool tables
 timing compressor --units --target ecp5 | --units places the units of one engine: name one
 timing tiny --units --liberty LIB | in cells engines are timed unit by unit anyway
