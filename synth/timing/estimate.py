@@ -151,8 +151,8 @@ def analyse(module: Mapping[str, Any], delays: Delays) -> dict[str, Any]:
 
 
 def _unit(name: str) -> str:
-    """Where a register is: its path without itself; lanes alike."""
-    return re.sub(r"lane\d+", "lane*", name.rpartition(".")[0])
+    """Where a register is: its path without itself; lanes alike, and without the numbers that keep names apart."""
+    return re.sub(r"\$\d+", "", re.sub(r"lane\d+", "lane*", name.rpartition(".")[0]))
 
 
 _KINDS = {kind: re.compile(pattern) for kind, pattern in {

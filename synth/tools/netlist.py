@@ -96,7 +96,7 @@ def net_names(nets: Mapping[str, _Bits]) -> dict[int, str]:
     """The best name of each net of a module: one that the design gave rather than a numbered one, then the shortest."""
     names: dict[int, str] = {}
     for name, bit in _bits(nets, ""):
-        if bit not in names or _order(name) < _order(names[bit]):
+        if bit not in names or (name[0] == "$", _order(name)) < (names[bit][0] == "$", _order(names[bit])):
             names[bit] = name
     return names
 
