@@ -63,8 +63,8 @@ test-extended: $(READY) ## run the tests that make test leaves out for the time 
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=extended CDMA_SHARD=$(SHARD) $(BIN)/python -m pytest -n 2 --dist worksteal -m extended --junitxml=$(BUILD)/extended.xml
 
-test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests that need it
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
+test-torch: $(READY) ## install the extras [torch] and [gpu] (about 1 GB) and run the tests that need them
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch,gpu]'
 	@$(BIN)/python -m pytest tests/torch
 
 soc: $(READY) ## install the extra [soc], simulate a SoC whose RISC-V core drives the engine (needs gcc-riscv64-unknown-elf)

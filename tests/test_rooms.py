@@ -28,7 +28,7 @@ LAYERS = {
     "verif": ["common", "rules", ["core", "engine"], "soc", "formal", "regression", "soak", "coverage"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline",
                  ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],
-    "cdma": ["driver", "engines", "console", "measure", "report", "commands"],
+    "cdma": ["driver", "gpu", "engines", "console", "measure", "report", "commands"],
     "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress",
                        "decompress", "generate", "info", "kvcache", "plan", "prove", "results", "rules", "simulate",
                        "soak", "soc", "timeline", "timing", "train", "verify"]],

@@ -24,7 +24,7 @@ from cdma.golden.results import to_json
 from cdma.hdl.config.block_core import load_block
 from cdma.hdl.config.catalog import Design
 from cdma.hdl.config.core import load
-from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.config.engine import SWITCHES, EngineConfig, load_engine
 from cdma.verif.common.counted import RTL_VARIABLE
 from cdma.verif.common.cover import VARIABLE
 from cdma.verif.common.digest import rtl_digest
@@ -37,9 +37,8 @@ from cdma.verif.regression.run import Task, run_step
 _OPTIONS = EngineConfig(
     name="cdma_cover_options", about="Two lanes, all options but a clock of its own for the link", lanes=2,
     beat_bytes=16, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, codings=("zvc16", "bfloat16"),
-    narrowing=True, pipeline="fast", transfers_in_flight=3, burst_beats=16, outstanding_reads=2, safe_writes=True,
-    attribute_registers=True, user_bits=3, lane_user=5, lane_prot=2, lane_qos=9, link_cache=0b1111, link_user=2,
-    link_qos=1, page_lists=True, address_windows=True, write_back=True, buffer_parity=True, link_read_ids=4)
+    pipeline="fast", transfers_in_flight=3, burst_beats=16, outstanding_reads=2, user_bits=3, lane_user=5, lane_prot=2,
+    lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1, link_read_ids=4, **SWITCHES)
 _CLOCKS = EngineConfig(
     name="cdma_cover_clocks", about="A link with a clock of its own, one lane, one coding", lanes=1, beat_bytes=16,
     link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, codings=("zvc32",), crc=False, link_clock="separate",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ from cdma.console.progress import Progress
 from cdma.report.table import Table
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from cdma.hdl.config.catalog import Design
     from cdma.hdl.config.engine import EngineConfig
     from cdma.hdl.generate.handover.bench.files import Sample
@@ -107,7 +109,7 @@ def run(call: argparse.Namespace) -> int:
                         for one in write_files(folder, files(design, sources()))]
             if call.bench and isinstance(config, EngineConfig):
                 written += [_Generated(one.file, one.bytes, config.name)
-                            for one in write_files(folder, bench_files(config, _sample(config)))]
+                            for one in write_files(folder, bench_files(config, _samples(config)))]
     if call.json:
         print_json(written)
     else:
@@ -122,13 +124,15 @@ def _split(config: Design, call: argparse.Namespace) -> bool:
     return call.split or (isinstance(config, EngineConfig) and not call.single)
 
 
-def _sample(config: EngineConfig) -> Sample:
-    """Activations of a trained network, two blocks for each lane at most, and their stream in the smallest coding."""
+def _samples(config: EngineConfig) -> list[Sample]:
+    """Activations of a trained network, two blocks for each lane at most, in the coding that makes them smallest; and
+    rounded to bfloat16, where that is built."""
     import numpy as np
 
     from cdma.golden.codec import blocks
     from cdma.golden.codec.coding import Coding
     from cdma.golden.codec.crc32c import crc32c
+    from cdma.golden.codec.narrowing import NARROWED_BYTES, NARROWED_CODINGS, WIDE_BYTES, Narrowing, narrow, widen
     from cdma.golden.codec.smallest import smallest
     from cdma.hdl.generate.handover.bench.files import Sample
     from cdma.workload.data import shipped
@@ -137,11 +141,24 @@ def _sample(config: EngineConfig) -> Sample:
         whole = dump["fire6/concat"].reshape(-1).view(np.uint8)
     # The last block is a short one.
     raw = whole[:max(1 << 14, 2 * config.lanes * config.block_bytes) - 28]
-    coding = smallest(raw, config.numbers, config.block_bytes)
-    stream = blocks.compress(raw, coding, config.block_bytes)
-    left_raw = sum(block.coding == Coding.RAW for block in blocks.headers(stream, config.block_bytes))
-    return Sample(tensor=raw.tobytes(), stream=stream.tobytes(), coding=coding, crc=crc32c(stream), raw_blocks=left_raw,
-                  nonzero=int(np.count_nonzero(raw.view(f"<u{coding.element_bytes}"))))
+
+    def sample(name: str, back: NDArray[np.uint8], coded: NDArray[np.uint8], codings: Sequence[int], size: int,
+               narrowing: str = "") -> Sample:
+        coding = smallest(coded, codings, size)
+        stream = blocks.compress(coded, coding, size)
+        left_raw = sum(block.coding == Coding.RAW for block in blocks.headers(stream, size))
+        nonzero = np.count_nonzero(coded.view(f"<u{coding.element_bytes}"))
+        return Sample(name=name, back=back.tobytes(), stream=stream.tobytes(), coding=coding, narrowing=narrowing,
+                      nonzero=int(nonzero), raw_blocks=left_raw, crc=crc32c(stream))
+
+    found = [sample("", raw, raw, config.numbers, config.block_bytes)]
+    if config.narrowing:
+        form = Narrowing.BFLOAT16
+        coded = narrow(raw, form)
+        found.append(sample("rounded_", widen(coded, form).view(np.uint8), coded.view(np.uint8),
+                            [each for each in NARROWED_CODINGS[form] if each in config.numbers],
+                            config.block_bytes * NARROWED_BYTES // WIDE_BYTES, "CDMA_NARROW_BFLOAT16"))
+    return found
 
 
 def _list(as_json: bool) -> int:

@@ -19,13 +19,13 @@ import numpy as np
 
 from cdma.driver import Driver, DriverError, Pages, TransferError
 from cdma.engines.machine import Machine, Side
-from cdma.engines.places import FullError, Places
 from cdma.golden.codec.buffers import Bytes
 from cdma.golden.codec.coding import Coding, coding_name
 from cdma.golden.codec.smallest import smallest
 from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Completion
 from cdma.hdl.config.engine import EngineConfig
 from cdma.workload.training import EngineError
+from cdma.workload.training.places import FullError, Places
 
 __all__ = ["DriverEngine", "Transfer", "check_pages"]
 

@@ -16,6 +16,8 @@ from cdma.workload.extra import package
 __all__ = ["Page", "Section", "part_markdown"]
 
 _WIDTH = 120
+_LONG = 5
+"""Sections with a title, from which on a page in HTML begins with a table of contents."""
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -50,11 +52,14 @@ class Page:
         The sections in order.
     heading
         The heading of the HTML page; empty for the title.
+    passed
+        What the section at the beginning says as a verdict, in colour and with a mark; None where it is none.
     """
 
     title: str
     sections: Sequence[Section]
     heading: str = ""
+    passed: bool | None = None
 
     def text(self) -> str:
         """The page for a terminal."""
@@ -86,9 +91,11 @@ class Page:
         jinja2 = package("jinja2", EXTRA)
         environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True,
                                          lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-        environment.filters["words"] = _markup
+        environment.filters |= {"words": _markup, "anchor": lambda title: re.sub(r"\W+", "-", title.lower()).strip("-")}
         sections = [(section, list(_blocks(section.parts))) for section in self.sections]
-        return environment.get_template("page.html").render(page=self, sections=sections) + "\n"
+        titled = [section.title for section in self.sections if section.title]
+        return environment.get_template("page.html").render(
+            page=self, sections=sections, contents=titled if len(titled) >= _LONG else []) + "\n"
 
 
 def part_markdown(part: Part) -> str:

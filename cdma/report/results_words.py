@@ -7,6 +7,9 @@ __all__ = ["DENSITIES", "DIFFERENCES", "DRIFT", "DUMP", "EFFICIENCIES", "ENGINE"
            "TODAY", "TODAY_BELOW"]
 
 SUMMARY = """\
+**Beside asynchronous offload, the engine makes training steps of today {worth_least:.0f} to {worth_most:.0f} % faster
+where swapping is worth it, {async_most:.0f} % at most where it costs most, and no faster where offload hides.**
+
 - **Today.** Training steps of transformers in bfloat16 that swap their activations (GPT-2, Llama 3, ViT) have nothing
   to gain from zeros: their ratio by zero-value coding is {dense_zvc:.2f}. With exponents it is {dense_least:.2f} to
   {dense_most:.2f}. Beside asynchronous offload that uses the memory which is free, as frameworks can, steps on A100,

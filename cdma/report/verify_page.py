@@ -41,7 +41,7 @@ def verify_page(found: Verification) -> Page:
     """The page."""
     return Page(f"Verification of {found.name}",
                 [_head(found), *_failures(found), _steps(found), *_measured(found), *_proofs(found), *_coverage(found),
-                 _tests(found), _parameters(found)])
+                 _tests(found), _parameters(found)], passed=found.passed)
 
 
 def _head(found: Verification) -> Section:

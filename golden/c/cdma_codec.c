@@ -442,8 +442,8 @@ INLINE unsigned group_places(unsigned size)
     return places(size) / GROUPS;
 }
 
-/* What the facts of a line and its tag say. */
-struct facts {
+/* What the line metadata of a line and its tag say. */
+struct line_metadata {
     uint64_t tag;
     uint8_t header;
     uint8_t base;   /* exponent from which distances are measured */
@@ -451,15 +451,15 @@ struct facts {
 };
 
 /* How many bits less than the width of the line the distances of a group have. */
-INLINE unsigned taken_of(struct facts facts, unsigned group)
+INLINE unsigned taken_of(struct line_metadata metadata, unsigned group)
 {
-    return (unsigned)facts.widths >> 2 * group & 3;
+    return (unsigned)metadata.widths >> 2 * group & 3;
 }
 
 /* Whether the largest distance means exponent 0. */
-INLINE int escapes(struct facts facts)
+INLINE int escapes(struct line_metadata metadata)
 {
-    return facts.header & ESCAPE && (facts.header & WIDTH) != WHOLE;
+    return metadata.header & ESCAPE && (metadata.header & WIDTH) != WHOLE;
 }
 
 /* The upper 16 bits of the elements of a line. */
@@ -475,7 +475,7 @@ INLINE void load_tops(unsigned size, const uint8_t *from, uint16_t *tops)
             tops[i] = (uint16_t)(load32(from + 4 * i) >> 16);
 }
 
-/* What the facts of a line say of its groups. */
+/* What the line metadata of a line say of its groups. */
 struct groups {
     unsigned count[GROUPS]; /* elements that are not zero */
     unsigned width[GROUPS]; /* bits of a distance */
@@ -484,11 +484,11 @@ struct groups {
     unsigned bytes;         /* of the line's data */
 };
 
-INLINE struct groups groups_of(unsigned size, struct facts facts)
+INLINE struct groups groups_of(unsigned size, struct line_metadata metadata)
 {
-    const unsigned signs = (facts.header & SIGNS) != 0, whole = (facts.header & WIDTH) == WHOLE;
+    const unsigned signs = (metadata.header & SIGNS) != 0, whole = (metadata.header & WIDTH) == WHOLE;
     const unsigned lane = group_places(size);
-    uint64_t counts = count_in_bytes(facts.tag);
+    uint64_t counts = count_in_bytes(metadata.tag);
     struct groups found;
     unsigned i;
 
@@ -497,7 +497,7 @@ INLINE struct groups groups_of(unsigned size, struct facts facts)
     found.bytes = 0;
     for (i = 0; i < GROUPS; i++) {
         found.count[i] = (unsigned)(counts >> lane * i) & 31;
-        found.width[i] = whole ? WHOLE_WIDTH : (facts.header & WIDTH) - taken_of(facts, i);
+        found.width[i] = whole ? WHOLE_WIDTH : (metadata.header & WIDTH) - taken_of(metadata, i);
         found.bits[i] = found.width[i] + signs - (found.width[i] + signs > 0);
         found.rests[i] = (found.count[i] * found.bits[i] + 7) / 8;
         found.bytes += found.rests[i] + found.count[i] * (size - 1);
@@ -505,7 +505,7 @@ INLINE struct groups groups_of(unsigned size, struct facts facts)
     return found;
 }
 
-/* For each element that is not zero, the largest distance that fits. Apart from the other facts: as one of their fields
+/* For each element that is not zero, the largest distance that fits. Apart from the other line metadata: as one of their fields
  * it would be written in all loops over lines, and cost a quarter of the time. */
 INLINE void find_farthest(unsigned size, const struct groups *groups, uint16_t *farthest)
 {
@@ -582,13 +582,13 @@ INLINE unsigned choose_widths(unsigned size, uint64_t tag, const unsigned *wante
     return narrower ? widths : 0;
 }
 
-/* The facts of a line that is not all zeros; previous is the base of the line before. */
-INLINE struct facts choose_facts(unsigned size, const uint8_t *line, uint64_t tag, unsigned previous)
+/* The metadata of a line that is not all zeros; previous is the base of the line before. */
+INLINE struct line_metadata choose_metadata(unsigned size, const uint8_t *line, uint64_t tag, unsigned previous)
 {
     const struct exponents found = exponents_of(size, line);
     const unsigned dense = tag == tag_from(size, 0).low, zeros = places(size) - count_ones(tag);
     const unsigned escape = (found.largest > 0) & (found.zeros > zeros);
-    struct facts facts = {tag, 0, WHOLE_BASE, 0};
+    struct line_metadata metadata = {tag, 0, WHOLE_BASE, 0};
     unsigned header = found.sign * SIGNS | dense * DENSE, wanted[GROUPS], width = 0, group;
 
     for (group = 0; group < GROUPS; group++) {
@@ -599,16 +599,16 @@ INLINE struct facts choose_facts(unsigned size, const uint8_t *line, uint64_t ta
     }
     header |= width;
     if (width != WHOLE) {
-        facts.base = (uint8_t)found.largest;
-        facts.widths = (uint8_t)choose_widths(size, tag, wanted, width);
+        metadata.base = (uint8_t)found.largest;
+        metadata.widths = (uint8_t)choose_widths(size, tag, wanted, width);
         header |= escape * ESCAPE;
-        if (facts.widths)
+        if (metadata.widths)
             header |= WIDTHS;
         if (found.largest != previous)
             header |= BASE;
     }
-    facts.header = (uint8_t)header;
-    return facts;
+    metadata.header = (uint8_t)header;
+    return metadata;
 }
 
 /* Eight numbers of so many bits, which have a byte each, side by side. */
@@ -636,17 +636,17 @@ INLINE void put_rests(unsigned size, const uint8_t *rests, unsigned count, unsig
 }
 
 /* Find the tails of elements that are not zero. */
-INLINE void find_tails(unsigned size, const uint8_t *values, struct facts facts, const struct groups *groups,
+INLINE void find_tails(unsigned size, const uint8_t *values, struct line_metadata metadata, const struct groups *groups,
                        uint16_t *tails)
 {
-    const uint16_t base = facts.base, signs = facts.header & SIGNS ? 0xFFFF : 0;
+    const uint16_t base = metadata.base, signs = metadata.header & SIGNS ? 0xFFFF : 0;
     uint16_t tops[MOST_PLACES], distances[MOST_PLACES];
     unsigned i;
 
     load_tops(size, values, tops);
     for (i = 0; i < places(size); i++)
         distances[i] = (uint16_t)(base - (tops[i] >> 7 & 255));
-    if (escapes(facts)) {
+    if (escapes(metadata)) {
         uint16_t farthest[MOST_PLACES] = {0};
 
         find_farthest(size, groups, farthest);
@@ -658,18 +658,18 @@ INLINE void find_tails(unsigned size, const uint8_t *values, struct facts facts,
 }
 
 /* Write the data of a line. Writes up to LINE + SLACK bytes. */
-INLINE void put_data(unsigned size, struct facts facts, const struct groups *groups, const uint8_t *line, uint8_t *out)
+INLINE void put_data(unsigned size, struct line_metadata metadata, const struct groups *groups, const uint8_t *line, uint8_t *out)
 {
-    const struct tag tag = {facts.tag, 0};
+    const struct tag tag = {metadata.tag, 0};
     uint8_t gathered[LINE] = {0}, parts[2 * MOST_PLACES] = {0}, rests[MOST_PLACES] = {0};
-    const uint8_t *values = facts.header & DENSE ? line : gathered;
+    const uint8_t *values = metadata.header & DENSE ? line : gathered;
     uint16_t tails[MOST_PLACES];
     const uint8_t *part = parts, *rest = rests;
     unsigned group, i;
 
-    if (!(facts.header & DENSE))
+    if (!(metadata.header & DENSE))
         gather(size, tag, line, gathered);
-    find_tails(size, values, facts, groups, tails);
+    find_tails(size, values, metadata, groups, tails);
     for (i = 0; i < places(size); i++)
         rests[i] = (uint8_t)(tails[i] >> 1);
     for (i = 0; i < places(size); i++) {
@@ -694,8 +694,8 @@ INLINE void put_data(unsigned size, struct facts facts, const struct groups *gro
     }
 }
 
-/* Find the facts of all lines of a block; write them and the tags. The payload bytes up to the data, or NO_ROOM. */
-INLINE size_t put_facts(unsigned size, const uint8_t *raw, size_t raw_bytes, struct facts *facts, uint8_t *out,
+/* Find the line metadata of all lines of a block; write them and the tags. The payload bytes up to the data, or NO_ROOM. */
+INLINE size_t put_metadata(unsigned size, const uint8_t *raw, size_t raw_bytes, struct line_metadata *metadata, uint8_t *out,
                         size_t used, size_t room)
 {
     const size_t lines = lines_of(raw_bytes);
@@ -708,23 +708,23 @@ INLINE size_t put_facts(unsigned size, const uint8_t *raw, size_t raw_bytes, str
         const uint8_t *from = whole_line(raw + LINE * line, raw_bytes - LINE * line, copy);
         const uint64_t tag = tag_of(size, from).low;
 
-        facts[line].tag = tag;
-        facts[line].header = ZEROS;
+        metadata[line].tag = tag;
+        metadata[line].header = ZEROS;
         if (!tag)
             continue;
-        facts[line] = choose_facts(size, from, tag, previous);
-        if ((facts[line].header & WIDTH) != WHOLE)
-            previous = facts[line].base;
-        bases[base_count] = facts[line].base;
-        base_count += facts[line].header >> 7;
-        widths[width_count] = facts[line].widths;
-        width_count += facts[line].header >> 6 & 1;
-        tag_count += !(facts[line].header & DENSE);
+        metadata[line] = choose_metadata(size, from, tag, previous);
+        if ((metadata[line].header & WIDTH) != WHOLE)
+            previous = metadata[line].base;
+        bases[base_count] = metadata[line].base;
+        base_count += metadata[line].header >> 7;
+        widths[width_count] = metadata[line].widths;
+        width_count += metadata[line].header >> 6 & 1;
+        tag_count += !(metadata[line].header & DENSE);
     }
     if (room < used + padded(lines + base_count + width_count) + tag_count * tag_bytes(size))
         return NO_ROOM;
     for (line = 0; line < lines; line++)
-        out[used++] = facts[line].header;
+        out[used++] = metadata[line].header;
     memcpy(out + used, bases, base_count);
     used += base_count;
     memcpy(out + used, widths, width_count);
@@ -732,8 +732,8 @@ INLINE size_t put_facts(unsigned size, const uint8_t *raw, size_t raw_bytes, str
     while (used % 4)
         out[used++] = 0;
     for (line = 0; line < lines; line++) {
-        if (facts[line].header != ZEROS && !(facts[line].header & DENSE)) {
-            const struct tag tag = {facts[line].tag, 0};
+        if (metadata[line].header != ZEROS && !(metadata[line].header & DENSE)) {
+            const struct tag tag = {metadata[line].tag, 0};
 
             store_tag(size, out + used, tag);
             used += tag_bytes(size);
@@ -746,14 +746,14 @@ INLINE size_t put_facts(unsigned size, const uint8_t *raw, size_t raw_bytes, str
 INLINE size_t compress_exponents(unsigned size, const uint8_t *raw, size_t raw_bytes, uint8_t *out, size_t used,
                                  size_t room)
 {
-    struct facts facts[MOST_LINES];
+    struct line_metadata metadata[MOST_LINES];
     size_t at;
 
-    used = put_facts(size, raw, raw_bytes, facts, out, used, room);
+    used = put_metadata(size, raw, raw_bytes, metadata, out, used, room);
     if (used == NO_ROOM)
         return NO_ROOM;
     for (at = 0; at < raw_bytes; at += LINE) {
-        const struct facts known = facts[at / LINE];
+        const struct line_metadata known = metadata[at / LINE];
         uint8_t copy[LINE], data[LINE + SLACK];
         uint8_t *to = room - used < LINE + SLACK ? data : out + used;
         struct groups groups;
@@ -1064,10 +1064,10 @@ INLINE void take_rests(unsigned size, const uint8_t *data, unsigned bits, uint8_
 }
 
 /* Expand the elements of a line that are not zero, from their rests and mantissas. */
-INLINE void join(unsigned size, struct facts facts, const uint16_t *farthest, const uint8_t *rests,
+INLINE void join(unsigned size, struct line_metadata metadata, const uint16_t *farthest, const uint8_t *rests,
                  const uint8_t *parts, uint8_t *values)
 {
-    const uint16_t base = facts.base, signs = facts.header & SIGNS ? 0xFFFF : 0, escape = escapes(facts) ? 0xFFFF : 0;
+    const uint16_t base = metadata.base, signs = metadata.header & SIGNS ? 0xFFFF : 0, escape = escapes(metadata) ? 0xFFFF : 0;
     uint16_t tails[MOST_PLACES], tops[MOST_PLACES];
     unsigned i;
 
@@ -1092,10 +1092,10 @@ INLINE void join(unsigned size, struct facts facts, const uint16_t *farthest, co
 }
 
 /* Expand a line from its data. Reads up to LINE + SLACK bytes. */
-INLINE void take_line(unsigned size, struct facts facts, const struct groups *groups, const uint8_t *data,
+INLINE void take_line(unsigned size, struct line_metadata metadata, const struct groups *groups, const uint8_t *data,
                       uint8_t *line)
 {
-    const struct tag tag = {facts.tag, 0};
+    const struct tag tag = {metadata.tag, 0};
     uint8_t rests[MOST_PLACES], parts[2 * MOST_PLACES], values[LINE];
     uint16_t farthest[MOST_PLACES];
     unsigned group, i, first = 0;
@@ -1114,10 +1114,10 @@ INLINE void take_line(unsigned size, struct facts facts, const struct groups *gr
         data += (size - 1) * count;
         first += count;
     }
-    if (facts.header & DENSE) {
-        join(size, facts, farthest, rests, parts, line);
+    if (metadata.header & DENSE) {
+        join(size, metadata, farthest, rests, parts, line);
     } else {
-        join(size, facts, farthest, rests, parts, values);
+        join(size, metadata, farthest, rests, parts, values);
         scatter(size, tag, values, line);
     }
 }
@@ -1159,12 +1159,12 @@ INLINE enum cdma_codec_status find_places(unsigned size, const struct frame *fra
 }
 
 /* The widths of a line: whether each group has as many bits as are taken from it. */
-static int widths_possible(struct facts facts)
+static int widths_possible(struct line_metadata metadata)
 {
     unsigned group;
 
     for (group = 0; group < GROUPS; group++)
-        if (taken_of(facts, group) > (facts.header & WIDTH))
+        if (taken_of(metadata, group) > (metadata.header & WIDTH))
             return 0;
     return 1;
 }
@@ -1184,42 +1184,42 @@ INLINE enum cdma_codec_status expand_exponents(unsigned size, const struct frame
         return status;
     for (line = 0; line < lines; line++) {
         const size_t wanted = least_of(raw_bytes - LINE * line, LINE);
-        struct facts facts = {tag_from(size, 0).low, payload[next.header++], WHOLE_BASE, 0};
+        struct line_metadata metadata = {tag_from(size, 0).low, payload[next.header++], WHOLE_BASE, 0};
         const uint8_t *data = payload + next.data;
         uint8_t *to = out + LINE * line;
         uint8_t copy[LINE + SLACK], part[LINE];
         struct groups groups;
         size_t tag_at;
 
-        if (facts.header == ZEROS) {
+        if (metadata.header == ZEROS) {
             memset(to, 0, wanted);
             continue;
         }
-        if (facts.header & WIDTHS) {
-            facts.widths = payload[next.widths];
-            if (!widths_possible(facts))
+        if (metadata.header & WIDTHS) {
+            metadata.widths = payload[next.widths];
+            if (!widths_possible(metadata))
                 return wrong(frame, CDMA_CODEC_BAD_FACTS, next.widths, line);
             next.widths++;
         }
-        if (facts.header & BASE)
+        if (metadata.header & BASE)
             previous = payload[next.base++];
-        if ((facts.header & WIDTH) != WHOLE)
-            facts.base = previous;
-        tag_at = facts.header & DENSE ? next.header - 1 : next.tag;
-        if (!(facts.header & DENSE)) {
-            facts.tag = load_tag(size, payload + next.tag).low;
+        if ((metadata.header & WIDTH) != WHOLE)
+            metadata.base = previous;
+        tag_at = metadata.header & DENSE ? next.header - 1 : next.tag;
+        if (!(metadata.header & DENSE)) {
+            metadata.tag = load_tag(size, payload + next.tag).low;
             next.tag += tag_bytes(size);
         }
-        if (wanted < LINE && facts.tag & tag_from(size, wanted / size).low)
+        if (wanted < LINE && metadata.tag & tag_from(size, wanted / size).low)
             return wrong(frame, CDMA_CODEC_BAD_TAG, tag_at, line);
-        groups = groups_of(size, facts);
+        groups = groups_of(size, metadata);
         if (length - next.data < groups.bytes)
             return wrong(frame, CDMA_CODEC_TRUNCATED_DATA, next.data, line);
         if (length - next.data < sizeof copy) {
             memset(copy, 0, sizeof copy);
             data = (const uint8_t *)memcpy(copy, data, groups.bytes);
         }
-        take_line(size, facts, &groups, data, wanted < LINE ? part : to);
+        take_line(size, metadata, &groups, data, wanted < LINE ? part : to);
         if (wanted < LINE)
             memcpy(to, part, wanted);
         next.data += groups.bytes;
@@ -1642,7 +1642,7 @@ const char *cdma_codec_text(enum cdma_codec_status status)
     case CDMA_CODEC_BAD_LENGTH: return "bad length: impossible for the raw bytes of the block";
     case CDMA_CODEC_TRUNCATED_DATA: return "truncated data: the stream or a payload ends before the data do";
     case CDMA_CODEC_BAD_PADDING: return "bad padding: a byte of padding is not zero";
-    case CDMA_CODEC_TRUNCATED_FACTS: return "truncated facts: a payload ends before its facts do";
+    case CDMA_CODEC_TRUNCATED_FACTS: return "truncated facts: a payload ends before its line headers, bases and widths do";
     case CDMA_CODEC_BAD_FACTS: return "bad facts: a line header or a byte of widths contradicts itself";
     case CDMA_CODEC_TRUNCATED_TAG: return "truncated tag: a payload ends before its tags do";
     case CDMA_CODEC_BAD_TAG: return "bad tag: the last line has a wrong bit for a missing element";

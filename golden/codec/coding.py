@@ -42,7 +42,7 @@ class Coding(IntEnum):
 
     @property
     def exponents(self) -> bool:
-        """Whether the payload is facts, tags, then groups."""
+        """Whether the payload is line metadata, tags, then groups."""
         return bool(self & 0x20)
 
     @property

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import google_crc32c
 
 from cdma.golden.codec.buffers import as_bytes, whole_number
 
 __all__ = ["crc32c"]
 
 _ALL_ONES = 0xFFFF_FFFF
-
-# The library accepts arrays as well as bytes; its type hints omit that.
-_extend: Callable[[int, Any], int] = google_crc32c.extend
 
 
 def crc32c(buffer: Any, value: int = 0) -> int:
@@ -39,7 +33,11 @@ def crc32c(buffer: Any, value: int = 0) -> int:
     ValueError
         If ``value`` does not have 32 bits.
     """
+    # On first use: the codec runs without it, where there is a GPU and little else.
+    import google_crc32c
+
     start = whole_number(value, "value")
     if start > _ALL_ONES:
         raise ValueError(f"value must be a CRC of 32 bits, not {start:#x}")
-    return _extend(start, as_bytes(buffer, "buffer"))
+    data: Any = as_bytes(buffer, "buffer")      # accepted as bytes are; type hints omit that
+    return google_crc32c.extend(start, data)

@@ -89,4 +89,4 @@ def decompress(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
 
 
 def _truncated(payload: Bytes, end: int) -> StreamError:
-    return StreamError(Reason.TRUNCATED_FACTS, payload.size, f"facts to byte {end} of the payload")
+    return StreamError(Reason.TRUNCATED_FACTS, payload.size, f"line metadata to byte {end} of the payload")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cdma.golden.codec.buffers import Bytes
 from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES
 
-__all__ = ["GROUPS", "WHOLE", "ZEROS", "by_place", "expand_exponents", "found_facts", "pack_exponents"]
+__all__ = ["GROUPS", "WHOLE", "ZEROS", "by_place", "expand_exponents", "line_metadata", "pack_exponents"]
 
 Numbers = NDArray[Any]
 
@@ -75,12 +75,12 @@ def _packed(raw: Bytes, size: int, limit: int, coding: int, first: int) -> Bytes
     blocks, block_bytes = raw.shape
     elements = raw.view(f"<u{size}")
     words = by_place(elements, block_bytes // LINE_BYTES)
-    facts = found_facts(words)
+    metadata = line_metadata(words)
     tags = np.packbits(elements != 0, axis=1, bitorder="little")
-    tagged = facts["tagged"].repeat(TAG_BYTES[size], axis=1)
-    parts = [(facts["headers"], np.ones(facts["headers"].shape, bool)), (facts["base"], facts["based"]),
-             (facts["less"], facts["narrower"])]
-    parts += [_filler(_kept(parts)), (tags, tagged), _data(words, facts)]
+    tagged = metadata["tagged"].repeat(TAG_BYTES[size], axis=1)
+    parts = [(metadata["headers"], np.ones(metadata["headers"].shape, bool)), (metadata["base"], metadata["based"]),
+             (metadata["less"], metadata["narrower"])]
+    parts += [_filler(_kept(parts)), (tags, tagged), _data(words, metadata)]
     payload = _kept(parts)
     as_is = payload >= limit
     payload[as_is] = block_bytes
@@ -109,7 +109,7 @@ def by_place(elements: Numbers, lines: int) -> Numbers:
     return np.moveaxis(elements.reshape(-1, lines, GROUPS, LINE_BYTES // GROUPS // elements.itemsize), 3, 0).copy()
 
 
-def found_facts(words: Numbers) -> dict[str, Numbers]:
+def line_metadata(words: Numbers) -> dict[str, Numbers]:
     """What a compressor says of lines, by name; ``width`` is of groups, ``less`` the bytes of widths."""
     size = words.itemsize
     exponents = (words >> words.dtype.type(_MANTISSA[size])).astype(np.uint8)
@@ -146,11 +146,11 @@ def _any(flags: Numbers, axis: int) -> Numbers:
     return np.logical_or.reduce(flags, axis)
 
 
-def _data(words: Numbers, facts: dict[str, Numbers]) -> tuple[Bytes, Numbers]:
+def _data(words: Numbers, metadata: dict[str, Numbers]) -> tuple[Bytes, Numbers]:
     """The data of groups, with room for the most bytes of rests and of parts; and which of these bytes they have."""
     size, mantissa, number = words.itemsize, _MANTISSA[words.itemsize], words.dtype.type
-    width = facts["width"]
-    base, signs, escape = (facts[name][..., None] for name in ("base", "signs", "escape"))
+    width = metadata["width"]
+    base, signs, escape = (metadata[name][..., None] for name in ("base", "signs", "escape"))
     present = words != 0
     exponents = (words >> number(mantissa)).astype(np.uint8)
     distance = np.where(escape & (exponents == 0), ((1 << width) - 1).astype(np.uint8), base - exponents)
@@ -194,7 +194,7 @@ def expand_exponents(stream: Bytes, element_bytes: int, first: NDArray[np.int64]
     Returns
     -------
     numpy.ndarray
-        Bytes before the end of each block, according to its facts and tags; -1 where these are malformed.
+        Bytes before the end of each block, according to its metadata; -1 where these are malformed.
     """
     ends = np.empty(first.size, np.int64)
     raw = out.view(f"<u{element_bytes}").reshape(first.size, lines * LINE_BYTES // element_bytes)
@@ -220,8 +220,8 @@ def _expand_some(stream: Bytes, size: int, first: NDArray[np.int64], lines: int,
     bases, widths, tags = (each.cumsum(axis=1) for each in (based, narrower, tagged))
     base_ends = (first + lines)[:, None] + bases
     width_ends = base_ends[:, -1:] + widths
-    facts = width_ends[:, -1:] - first[:, None]
-    tag_ends = first[:, None] + facts + -facts % 4 + tags * tag_bytes
+    metadata = width_ends[:, -1:] - first[:, None]
+    tag_ends = first[:, None] + metadata + -metadata % 4 + tags * tag_bytes
     base = np.where(whole, 255, np.where(bases > 0, read(base_ends - 1), 0)).astype(np.uint8)
     less = np.where(narrower, read(width_ends - 1), 0)[..., None] >> np.arange(0, 8, 2) & 3
     width = np.where(whole, 8, coded & 7)[..., None] - less.astype(np.int8)

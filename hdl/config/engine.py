@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from cdma.hdl.codec.coding import CODINGS, TAGS_FIRST, largest_payload
 from cdma.hdl.codec.narrowing.rounding import NARROWED_BYTES
@@ -19,7 +22,7 @@ from cdma.hdl.config.settings import (
     read_named,
 )
 
-__all__ = ["EngineConfig", "engine_preset_names", "load_engine"]
+__all__ = ["SWITCHES", "EngineConfig", "engine_preset_names", "load_engine"]
 
 _PRESETS = PRESETS / "engine"
 _NARROWING_BLOCK = 1024
@@ -64,8 +67,8 @@ class EngineConfig(CodingSettings):
         "a multiple of link_beat_bytes, at least a quarter more than block_bytes, at most 1048576")
     address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", range(32, 65))
     outstanding_reads: int = parameter(
-        4, "greatest number of outstanding bursts of each port, each way; with write_back, the link's has as many "
-        "records beside its data, at most 7, unless it is 1", range(1, 33))
+        4, "greatest number of outstanding bursts of each port, each way; with write_back, the link's port also writes "
+        "records: as many again, at most queue_depth - 1. With 1, a burst or a record is outstanding", range(1, 33))
     link_read_ids: int = parameter(
         1, "identifiers of the reads at the link: with 2 or more, so many are outstanding, each with its own, and may "
         "be answered in any order; takes as many bursts of memory", range(1, 17))
@@ -176,6 +179,11 @@ class EngineConfig(CodingSettings):
         """Bytes of the longest payload of a block, without a length field: no element is zero, and the coding is the
         one that adds most."""
         return largest_payload(self.block_bytes, self.element_bytes, self.exponents)
+
+
+SWITCHES: Mapping[str, Any] = MappingProxyType(
+    {each.name: True for each in fields(EngineConfig) if isinstance(each.default, bool)})
+"""The parameters that are true or false, all of them true. Coverage, soak and sweeps set each of them both ways."""
 
 
 def engine_preset_names() -> list[str]:

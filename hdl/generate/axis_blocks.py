@@ -41,7 +41,7 @@ class AxiStreamBlockCompressor(AxiStreamTop):
 
     ::
 
-        s_axis_*, tuser: coding, fallback --> BlockCompressor --> m_axis_*, tuser: facts of the block
+        s_axis_*, tuser: coding, fallback --> BlockCompressor --> m_axis_*, tuser: description of the block
 
     Packets in are of any length, packets out are payloads, one of each block. Latency and throughput are those of
     :class:`cdma.hdl.codec.payload.block_compressor.BlockCompressor`.
@@ -95,7 +95,7 @@ class AxiStreamBlockDecompressor(AxiStreamTop):
 
     ::
 
-        s_axis_*, tuser: facts of the block --> BlockDecompressor --> m_axis_*
+        s_axis_*, tuser: description of the block --> BlockDecompressor --> m_axis_*
                                                               +---> error_code, error_line
 
     Each packet in is the payload of a block, each packet out its raw bytes. Latency and throughput are those of

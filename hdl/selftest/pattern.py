@@ -16,7 +16,7 @@ from cdma.hdl.selftest.source import ITEMS, Source
 __all__ = ["PLACES", "Pattern"]
 
 PLACES = 12, 332
-"""Bytes of the stream of which a bit is flipped: one in the first block's tags or facts, one in its data."""
+"""Bytes of the stream of which a bit is flipped: one in the first block's metadata, one in its data."""
 
 
 class Pattern(wiring.Component):

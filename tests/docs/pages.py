@@ -48,3 +48,25 @@ def table(page: Path, head: str) -> list[list[str]]:
             break
         rows.append([cell.strip().strip("`") for cell in line.strip("|").split("|")])
     return rows
+
+
+def check_html(text: str, verdict: str = "") -> None:
+    """A page for browsers: it loads nothing, has a verdict at its beginning, fits a phone, and is easily found one's
+    way in.
+
+    Parameters
+    ----------
+    verdict
+        ``passed`` or ``failed``, where the page says which; otherwise the page begins with a strong sentence or a list.
+    """
+    assert text.startswith("<!doctype html>")
+    assert not re.search(r"<script|<link|<img|@import|url\((?!#)|src=|https?://", text)
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+    assert "@media (prefers-color-scheme: dark)" in text
+    assert text.count("<th") - text.count("<thead") == text.count('<th scope="col"')
+    assert text.count("<table>") == text.count('<div class="wide"><table>'), "wide tables scroll by themselves"
+    headings = re.findall(r'<h2 id="([^"]+)">', text)
+    assert len(set(headings)) == len(headings) == text.count("<h2")
+    assert re.findall(r'<li><a href="#([^"]+)">', text) == (headings if len(headings) >= 5 else [])
+    head = re.search(r'</h1>\s*<div class="lead ?(\w*)">\s*<p>(<strong>)?', text)
+    assert head is not None and head[1] == verdict and (head[2] or not verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import SWITCHES, EngineConfig
 
 __all__ = ["PARAMETERS", "parameter_bin"]
 
@@ -21,20 +21,13 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "burst_beats": ("16", "32 to 128", "256"),
     "transfers_in_flight": ("1", "2 or more"),
     "queue_depth": ("8", "16 or more"),
-    "crc": ("false", "true"),
-    "narrowing": ("false", "true"),
-    "page_lists": ("false", "true"),
-    "address_windows": ("false", "true"),
-    "write_back": ("false", "true"),
     "pipeline": ("small", "fast"),
     "memories": ("inferred", "wrapped"),
-    "safe_writes": ("false", "true"),
-    "buffer_parity": ("false", "true"),
     "link_clock": ("shared", "separate"),
     "lane_cache": ("3", "other"), "lane_prot": ("0", "other"), "lane_qos": ("0", "other"), "lane_user": ("0", "other"),
     "link_cache": ("3", "other"), "link_prot": ("0", "other"), "link_qos": ("0", "other"), "link_user": ("0", "other"),
     "user_bits": ("0", "other"),
-    "attribute_registers": ("false", "true"),
+    **dict.fromkeys(SWITCHES, ("false", "true")),
 })
 """By parameter, the values or kinds of values that are covered."""
 

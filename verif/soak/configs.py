@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from cdma.hdl.codec.coding import CODINGS
-from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import SWITCHES, EngineConfig
 
 __all__ = ["CHOICES", "OPTIONS", "all_pairs", "pairs", "random_config"]
 
 OPTIONS: Mapping[str, Sequence[Any]] = MappingProxyType({
-    "page_lists": (False, True), "address_windows": (False, True), "write_back": (False, True),
-    "safe_writes": (False, True), "link_clock": ("shared", "separate"), "attribute_registers": (False, True),
-    "buffer_parity": (False, True), "pipeline": ("small", "fast"), "memories": ("inferred", "wrapped"),
-    "narrowing": (False, True), "crc": (True, False), "burst_beats": (256, 128, 64, 32, 16),
+    **dict.fromkeys(SWITCHES, (False, True)), "link_clock": ("shared", "separate"), "pipeline": ("small", "fast"),
+    "memories": ("inferred", "wrapped"), "burst_beats": (256, 128, 64, 32, 16),
     "link_read_ids": (1, 2, 4, 16), "outstanding_reads": (4, 1, 2, 32), "transfers_in_flight": (6, 1, 2, 8)})
 """The options of an engine whose settings are counted in pairs, and the settings that are drawn."""
 

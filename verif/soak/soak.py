@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cdma.golden.results import derived, to_json
-from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import SWITCHES, EngineConfig
 from cdma.verif.common import runner
 from cdma.verif.regression.plan import Step, steps
 from cdma.verif.soak.cases import Case, CaseResult, run_case, shrink, write_case
@@ -32,8 +32,7 @@ _GOLDEN = 2000
 _RTL = 240
 """Malformed streams of a case of the bench ``malicious``."""
 
-_ALL_OPTIONS = EngineConfig(page_lists=True, address_windows=True, write_back=True, buffer_parity=True,
-                            link_read_ids=4, link_clock="separate")
+_ALL_OPTIONS = EngineConfig(link_read_ids=4, link_clock="separate", **SWITCHES)
 """An engine that calls for every bench."""
 
 _RATIOS = (0.2, 0.37, 0.71, 1.0, 1.37, 2.9)

@@ -178,14 +178,16 @@ class Part:
         """Whether all that another part needs is in this one."""
         return self == other or (self.strides is None and self.start <= other.start and other.end <= self.end)
 
+    def values(self, tensor: Any) -> Any:
+        """The bytes on the device, where possible without a copy; of a tensor that this part covers."""
+        if self.strides is not None:
+            return bits(without_repeats(tensor)).contiguous().flatten().view(torch.uint8)
+        values = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+        return values.set_(tensor.untyped_storage(), self.start, (self.end - self.start,))
+
     def bytes_of(self, tensor: Any) -> Any:
         """The bytes now, in memory of the host; of a tensor that this part covers."""
-        if self.strides is not None:
-            values = bits(without_repeats(tensor)).contiguous().flatten().view(torch.uint8)
-        else:
-            values = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-            values.set_(tensor.untyped_storage(), self.start, (self.end - self.start,))
-        return values.cpu().numpy()
+        return self.values(tensor).cpu().numpy()
 
     def digest(self, tensor: Any) -> bytes:
         """What tells the bytes from all others: a hash that nobody can collide, at more than 1 GB/s."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cdma.golden.codec.layout import LINE_BYTES
-from cdma.golden.kernels.exponents_numpy import ZEROS, by_place, found_facts
+from cdma.golden.kernels.exponents_numpy import ZEROS, by_place, line_metadata
 from cdma.workload.dumps import type_name
 
 __all__ = ["CODED", "Exponents", "measure_exponents"]
@@ -137,7 +137,7 @@ def _lines(words: np.ndarray) -> tuple[Counter[int], int, int, int]:
         if some.size % per_line:
             some = np.concatenate((some, np.zeros(-some.size % per_line, words.dtype)))
         placed = by_place(some, 1)
-        found = found_facts(placed)
+        found = line_metadata(placed)
         ones = np.count_nonzero(placed, axis=0)
         distances += np.bincount(found["width"].reshape(-1), ones.reshape(-1), _WIDEST + 1).astype(np.int64)
         lines += found["headers"].size

@@ -14,7 +14,11 @@ class EngineError(RuntimeError):
 
 
 class TensorEngine(Protocol):
-    """Keeps tensors outside device memory: :mod:`cdma.engines` has the golden model's and the Verilog's."""
+    """Keeps tensors outside device memory: :mod:`cdma.engines` has the golden model's and the Verilog's.
+
+    An engine with ``takes_tensors``, as :class:`cdma.gpu.GpuEngine`, is given tensors of bytes on the device, and gives
+    such; one with ``takes`` is asked with the bytes of a tensor whether it has room.
+    """
 
     def offload(self, data: Bytes, dtype: str) -> Any:
         """Take the bytes of a tensor, and return a handle to them.

@@ -39,6 +39,8 @@ class Counts:
         Parameters, buffers, and what autocast made of them.
     other
         Tensors that stay because they have no plain memory, or are of a class of their own.
+    stayed
+        Tensors for which the engine had no room.
     restored
         Parts that came back.
     """
@@ -51,6 +53,7 @@ class Counts:
     small_bytes: int = 0
     weights: int = 0
     other: int = 0
+    stayed: int = 0
     restored: int = 0
 
 
@@ -103,24 +106,31 @@ class Offload:
             counts.small_bytes += size
             return _Stays(tensor.detach())      # what an operation keeps of its own result would keep itself
         tensor = tensor.detach()
-        return _Saved(self._keep(tensor), View.of(tensor))
+        kept = self._keep(tensor)
+        if kept is None:
+            counts.stayed += 1
+            return _Stays(tensor)
+        return _Saved(kept, View.of(tensor))
 
-    def _keep(self, tensor: Any) -> _Kept:
-        """What the engine has of the memory of a tensor; it takes what it has not.
+    def _keep(self, tensor: Any) -> _Kept | None:
+        """What the engine has of the memory of a tensor; it takes what it has not, if it has room.
 
         Memory is written in ways that no counter sees: through NumPy, ``.data``, and views with counters of their own.
         So what the engine has is what it was given only if the bytes are the same now.
         """
         key, part = storage_of(tensor), Part.of(tensor, _MOST_STORAGE)
         there = [kept for each in self._kept.get(key, ()) if (kept := each()) is not None]
-        digests: dict[Part, bytes] = {}
+        digests: dict[Part, bytes | int] = {}
         for kept in there:
             if kept.part.covers(part):
                 if kept.part not in digests:
-                    digests[kept.part] = kept.part.digest(tensor)
+                    digests[kept.part] = _digest(self._engine, kept.part, tensor)
                 if digests[kept.part] == kept.digest:
                     self.counts.again += 1
                     return kept
+        takes = getattr(self._engine, "takes", None)
+        if takes is not None and not takes(part.end - part.start):
+            return None
         kept = _Kept(self._engine, part, tensor, self.counts)
         if key not in self._kept:
             # Keys hold a little memory each, so they go with the last part.
@@ -140,8 +150,8 @@ class _Kept:
     """
 
     def __init__(self, engine: TensorEngine, part: Part, tensor: Any, counts: Counts) -> None:
-        data = part.bytes_of(tensor)
-        self.part, self.digest = part, part.digest(tensor)
+        data = part.values(tensor) if getattr(engine, "takes_tensors", False) else part.bytes_of(tensor)
+        self.part, self.digest = part, _digest(engine, part, tensor)
         self._engine, self._counts = engine, counts
         self._element_bytes, self._device = tensor.element_size(), tensor.device
         self._waiting = 0
@@ -149,7 +159,7 @@ class _Kept:
         self._handle = engine.offload(data, str(tensor.dtype).removeprefix("torch."))
         weakref.finalize(self, engine.free, self._handle).atexit = False
         counts.moved += 1
-        counts.moved_bytes += data.size
+        counts.moved_bytes += data.nbytes
 
     def add(self) -> None:
         """One more saved tensor needs it."""
@@ -167,6 +177,14 @@ class _Kept:
             self._memory = restored(self.part, self._engine.prefetch(self._handle), self._element_bytes, self._device)
             self._counts.restored += 1
         return self._memory
+
+
+def _digest(engine: TensorEngine, part: Part, tensor: Any) -> bytes | int:
+    """What tells whether the bytes are the same as before: a hash, or where the host must not wait for a GPU, what
+    PyTorch counts when it writes."""
+    if tensor.is_cuda and getattr(engine, "takes_tensors", False):
+        return tensor._version
+    return part.digest(tensor)
 
 
 class _Saved:

@@ -17,10 +17,13 @@ _ALIGNMENT = 64
 
 
 def restored(part: Part, data: Any, element_bytes: int, device: Any) -> Any:
-    """New memory with the bytes of a part at the same alignment as they had, without what was in the gaps."""
+    """Memory with the bytes of a part at the same alignment as they had, without what was in the gaps; ``data`` is an
+    array of the host, or a tensor of its own, which is used as it is where it can be."""
     lead = part.start % _ALIGNMENT
-    memory = torch.empty(lead + part.end - part.start, dtype=torch.uint8)
-    values = torch.from_numpy(data)
+    values = data if isinstance(data, torch.Tensor) else torch.from_numpy(data)
+    if values is data and not (lead or part.strides or data.data_ptr() % _ALIGNMENT):
+        return values
+    memory = torch.empty(lead + part.end - part.start, dtype=torch.uint8, device=values.device)
     if part.strides is None:
         memory[lead:] = values
     else:

@@ -168,7 +168,7 @@ def lines(title: str, labels: Sequence[str], rows: Mapping[str, Sequence[float |
             ends.append((1 - known[-1][1][1] / 100, f"{known[-1][0]:.2f}", _colour(number)))
     height = _LARGE if large else _SMALL
     places = apart([at * height for at, _, _ in ends], _TEXT)
-    numbers = "".join(f'<b style="bottom:{place:.0f}px;color:{colour}">{text}</b>'
+    numbers = "".join(f'<b style="bottom:{place:.0f}px;border-bottom:2px solid {colour}">{text}</b>'
                       for place, (_, text, colour) in zip(places, ends, strict=True))
     said = "; ".join(f"{name} {', '.join('none' if value is None else f'{value:.2f}' for value in values)}".strip()
                      for name, values in rows.items())

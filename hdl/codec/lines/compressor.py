@@ -21,7 +21,7 @@ __all__ = ["Compressor"]
 
 
 def _found_layout() -> data.StructLayout:
-    """Facts of a beat: ``tagged``: a tag goes before it; ``none``: its packet has no whole element; ``ragged``: it ends
+    """State of a beat: ``tagged``: a tag goes before it; ``none``: its packet has no whole element; ``ragged``: it ends
     inside an element."""
     return data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
 

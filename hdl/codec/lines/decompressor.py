@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.codec.coding import LINE_BYTES, element_layout, select, tag_bytes
 from cdma.hdl.codec.lines.expander import Expander, slot_layout
-from cdma.hdl.codec.lines.row_buffer import ROWS, RowBuffer, RowFacts, advanced
+from cdma.hdl.codec.lines.row_buffer import ROWS, RowBuffer, RowState, advanced
 from cdma.hdl.codec.lines.tag_reader import TagReader
 from cdma.hdl.codec.packets import ErrorCode, coded_beat_stream
 from cdma.hdl.codec.routing import Ranks, block_counts
@@ -149,10 +149,10 @@ class Decompressor(wiring.Component):
         self._give(m, skid)
         return m
 
-    def _place(self, m: Module, s: _State, row_buffer: RowBuffer) -> tuple[RowFacts, RowFacts]:
+    def _place(self, m: Module, s: _State, row_buffer: RowBuffer) -> tuple[RowState, RowState]:
         """Where data is read: ``row`` and ``lane``. With the slot register, a slot's count is added a cycle later.
 
-        Returns the facts of the row at that place and of the row after it.
+        Returns the state of the row at that place and of the row after it.
         """
         m.d.comb += [
             Cat(s.lane, s.passes).eq(s.lane_0 + s.more),
@@ -160,10 +160,10 @@ class Decompressor(wiring.Component):
             row_buffer.row.eq(s.row),
             row_buffer.lane.eq(s.lane),
         ]
-        facts = [RowFacts.at(m, f"facts_{k}", advanced(s.row_0, k), row_buffer.valid, row_buffer.facts)
+        facts = [RowState.at(m, f"facts_{k}", advanced(s.row_0, k), row_buffer.valid, row_buffer.facts)
                  for k in range(3)]
-        here = RowFacts.either(m, "here", s.passes, facts[1], facts[0])
-        there = RowFacts.either(m, "there", s.passes, facts[2], facts[1])
+        here = RowState.either(m, "here", s.passes, facts[1], facts[0])
+        there = RowState.either(m, "there", s.passes, facts[2], facts[1])
         # The packet's last row was full and has been passed.
         m.d.comb += s.beyond.eq(s.beyond_0 | (s.passes & facts[0].last))
         return here, there
@@ -198,7 +198,7 @@ class Decompressor(wiring.Component):
             s.slot.window.eq(row_buffer.window),
         ]
 
-    def _packet_end(self, m: Module, s: _State, reader: TagReader, near: tuple[RowFacts, RowFacts]) -> None:
+    def _packet_end(self, m: Module, s: _State, reader: TagReader, near: tuple[RowState, RowState]) -> None:
         """The end of the packet, if it is in the two rows in sight, and the row in which the next packet begins."""
         here, there = near
         limit = Signal(s.position + 2)
@@ -230,7 +230,7 @@ class Decompressor(wiring.Component):
         m.d.sync += reader.start.eq(Mux(reader.anew, 0, Mux(s.beyond_0, s.row_0, next_row)))
 
     def _decide(self, m: Module, s: _State, reader: TagReader, ranks: Ranks,
-                near: tuple[RowFacts, RowFacts]) -> None:
+                near: tuple[RowState, RowState]) -> None:
         """What happens in this cycle.
 
         ``go``: a slot is made. ``fetch``: a tag is loaded. ``bare``: the packet ends where a tag was due. ``drop``: the
@@ -266,7 +266,7 @@ class Decompressor(wiring.Component):
             m.d.comb += [known.eq(waited), *decided]
 
     def _leave(self, m: Module, s: _State, row_buffer: RowBuffer, reader: TagReader, ranks: Ranks,
-               near: tuple[RowFacts, RowFacts]) -> None:
+               near: tuple[RowState, RowState]) -> None:
         """Frees the rows that have been read, and sets the place of the next slot."""
         here = near[0]
         m.d.comb += row_buffer.leave.eq(Mux(s.passes, s.row_0, 0))

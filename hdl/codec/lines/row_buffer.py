@@ -11,14 +11,14 @@ from cdma.hdl.codec.coding import element_layout, one_hot_element
 from cdma.hdl.codec.packets import coded_beat_stream
 from cdma.hdl.common.bits import length, pick, thermometer
 
-__all__ = ["ROWS", "RowBuffer", "RowFacts", "advanced", "row_facts"]
+__all__ = ["ROWS", "RowBuffer", "RowState", "advanced", "row_state_layout"]
 
 ROWS = 5
 """Rows of the ring: the window and the next tag may touch three, one is being freed and one is being written."""
 
 
-def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
-    """Facts of a row.
+def row_state_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
+    """State of a row.
 
     ``last``: the packet ends with this row; ``units``: units in use, all of them except in a last row; ``ragged``:
     bytes follow that are no whole unit; ``element``: element size of the packet.
@@ -36,8 +36,8 @@ def advanced(one_hot: Value, steps: int = 1) -> Value:
     return one_hot.rotate_left(steps)
 
 
-class RowFacts:
-    """Facts of a row, as signals of ``m``; ``last`` is low for rows that hold no beat.
+class RowState:
+    """State of a row, as signals of ``m``; ``last`` is low for rows that hold no beat.
 
     Made by :meth:`at`, for the row that a one-hot signal points at, and by :meth:`either`, which chooses between two
     when the choice settles late in the cycle.
@@ -50,8 +50,8 @@ class RowFacts:
         self._facts = facts
 
     @classmethod
-    def at(cls, m: Module, name: str, where: Value, valid: Value, facts: data.View) -> RowFacts:
-        """Facts of the row ``where``."""
+    def at(cls, m: Module, name: str, where: Value, valid: Value, facts: data.View) -> RowState:
+        """State of the row ``where``."""
         rows, result = range(ROWS), cls(name, facts)
         m.d.comb += [
             result.valid.eq((where & valid).any()),
@@ -63,8 +63,8 @@ class RowFacts:
         return result
 
     @classmethod
-    def either(cls, m: Module, name: str, choice: Value, chosen: RowFacts, other: RowFacts) -> RowFacts:
-        """Facts of ``chosen`` if ``choice`` is set, else of ``other``."""
+    def either(cls, m: Module, name: str, choice: Value, chosen: RowState, other: RowState) -> RowState:
+        """State of ``chosen`` if ``choice`` is set, else of ``other``."""
         result = cls(name, other._facts)
         m.d.comb += [getattr(result, fact).eq(Mux(choice, getattr(chosen, fact), getattr(other, fact)))
                      for fact in ("valid", "last", "ragged", "units")]
@@ -104,7 +104,7 @@ class RowBuffer(wiring.Component):
         The bytes from there on.
     valid : Out(ROWS)
         Rows that hold a beat.
-    rows : Out(ArrayLayout(8 * beat_bytes, ROWS)), facts : Out(ArrayLayout(row_facts(beat_bytes, sizes), ROWS))
+    rows : Out(ArrayLayout(8 * beat_bytes, ROWS)), facts : Out(ArrayLayout(row_state_layout(beat_bytes, sizes), ROWS))
         The rows, and what is known of them.
     """
 
@@ -122,7 +122,7 @@ class RowBuffer(wiring.Component):
             "window": Out(8 * beat_bytes),
             "valid": Out(ROWS),
             "rows": Out(data.ArrayLayout(8 * beat_bytes, ROWS)),
-            "facts": Out(data.ArrayLayout(row_facts(beat_bytes, sizes), ROWS)),
+            "facts": Out(data.ArrayLayout(row_state_layout(beat_bytes, sizes), ROWS)),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -135,7 +135,7 @@ class RowBuffer(wiring.Component):
         kept = Signal(ROWS)
         pushed = Signal(ROWS)
         element = Signal(element_layout(self._sizes), reset_less=True)
-        coming = Signal(row_facts(self._beat_bytes, self._sizes))
+        coming = Signal(row_state_layout(self._beat_bytes, self._sizes))
         beat = self.i.payload
         whole = Signal(units)
         m.d.comb += [

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.codec.coding import element_layout, select, tag_bytes
-from cdma.hdl.codec.lines.row_buffer import ROWS, RowFacts, advanced, row_facts
+from cdma.hdl.codec.lines.row_buffer import ROWS, RowState, advanced, row_state_layout
 from cdma.hdl.common.bits import pick, thermometer
 
 __all__ = ["TagReader"]
@@ -77,7 +77,7 @@ class TagReader(wiring.Component):
         super().__init__({
             "rows": In(data.ArrayLayout(8 * beat_bytes, ROWS)),
             "valid": In(ROWS),
-            "facts": In(data.ArrayLayout(row_facts(beat_bytes, sizes), ROWS)),
+            "facts": In(data.ArrayLayout(row_state_layout(beat_bytes, sizes), ROWS)),
             "move": In(1),
             "move_row": In(ROWS),
             "move_lane": In(lane),
@@ -152,9 +152,9 @@ class TagReader(wiring.Component):
                 size: Const((1 << bits) - (1 << bits * grain // size), bits) for size in sizes})
 
         # The tag after the line.
-        here = RowFacts.at(m, "here", self.row, self.valid, self.facts)
-        there = RowFacts.at(m, "there", advanced(self.row), self.valid, self.facts)
-        previous = RowFacts.at(m, "previous", advanced(self.row, ROWS - 1), self.valid, self.facts)
+        here = RowState.at(m, "here", self.row, self.valid, self.facts)
+        there = RowState.at(m, "there", advanced(self.row), self.valid, self.facts)
+        previous = RowState.at(m, "previous", advanced(self.row, ROWS - 1), self.valid, self.facts)
         ends = [Signal(lane_bits + 1, name=f"end_{k}") for k in range(ROWS)]
         end = Signal(lane_bits + 1)
         ends_here = Signal(ROWS)
@@ -180,7 +180,7 @@ class TagReader(wiring.Component):
         ]
 
         # At the start of the next packet; a tag is never longer than a row.
-        first = RowFacts.at(m, "first", self.start, self.valid, self.facts)
+        first = RowState.at(m, "first", self.start, self.valid, self.facts)
         first_units = Signal(lane_bits + 1)
         ahead = Signal(data.StructLayout({
             "tag": len(picked), "element": element_layout(sizes), "whole": 1, "wraps": 1, "passes_end": 1,

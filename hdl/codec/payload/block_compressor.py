@@ -12,9 +12,9 @@ from cdma.hdl.codec.coding import LINE_BYTES, element_layout, most_tag_rows, one
 from cdma.hdl.codec.line_record import GROUP_BYTES
 from cdma.hdl.codec.payload.block_lengths import BlockLengths, length_steps, scanned_layout
 from cdma.hdl.codec.payload.block_reader import READ_CYCLES, BlockReader
-from cdma.hdl.codec.payload.facts_writer import FACT_CYCLES, FactsWriter
 from cdma.hdl.codec.payload.merger import Merger, packed_block_layout
 from cdma.hdl.codec.payload.metadata_packer import QUARTERS, most_metadata_rows
+from cdma.hdl.codec.payload.metadata_writer import FACT_CYCLES, MetadataWriter
 from cdma.hdl.codec.payload.row_packer import RowPacker, packed_row_layout, stored_beat_layout
 from cdma.hdl.codec.payload.tag_writer import SCAN_CYCLES, TagWriter
 from cdma.hdl.common.beat import beat_stream
@@ -84,18 +84,19 @@ class BlockCompressor(wiring.Component):
                         |         | lengths |---------------------------------->| merger |--> o, block
                         |         +---------+ |                                 |        |
                         |              ^      |                                 |        |
-                        |  +--------------+   |         rows of metadata        |        |
-                        +->| facts writer |---+-------------------------------->|        |
-                        |  +--------------+                                     |        |
+                        |  +----------+       |         rows of metadata        |        |
+                        +->| metadata |-------+-------------------------------->|        |
+                        |  | writer   |                                         |        |
+                        |  +----------+                                         |        |
                         |         ^ rows of tags                                |        |
                         |  +------------+                                       +--------+
                         +->| tag writer |
                            +------------+
 
-    Facts and tags of a block come before its data, and its lengths before all of them. So a block is scanned on its way
-    into the store of raw beats, and packed on its way out. While it is packed, its facts and tags leave, and its data
+    The metadata of a block comes before its data, and its lengths before all of them. So a block is scanned on its way
+    into the store of raw beats, and packed on its way out. While it is packed, its metadata leaves, and its data
     wait in a FIFO that holds as many rows as these take. A block that stays raw is packed like one without zeros. The
-    facts writer is there with exponents only: it puts tags behind facts. Without, rows of tags go to the merger.
+    metadata writer is there with exponents only: it puts tags behind line metadata. Without, tags go to the merger.
 
     With exponents, the tag writer's scan also flags the elements that are not zero, and the store keeps a beat's flags
     beside it: the packer need not look for zeros behind the memory. A flag for each lane of the smallest element size
@@ -106,7 +107,7 @@ class BlockCompressor(wiring.Component):
     second cycle only, and a group is at hand as a whole.
 
     Latency: 12 cycles from the last beat of a block to the first row of its payload, 20 if that row has data as well as
-    tags (beats of 32 bytes, elements of 32 bits); 29 with facts, tags and data in that row. Throughput: 1 raw beat or 1
+    tags (beats of 32 bytes, elements of 32 bits); 29 with metadata and data in that row. Throughput: 1 raw beat or 1
     row of payload per cycle, whichever there are more of.
 
     Parameters
@@ -118,7 +119,7 @@ class BlockCompressor(wiring.Component):
     block_bytes : int
         Raw bytes of a block.
     pipeline : str
-        ``small`` or ``fast``: ``fast`` adds a stage behind the store and behind the facts and tags that are joined, for
+        ``small`` or ``fast``: ``fast`` adds a stage behind the store and behind the metadata that is joined, for
         memories whose output is late.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in
@@ -142,7 +143,7 @@ class BlockCompressor(wiring.Component):
     o : Out(beat_stream(beat_bytes))
         Payloads, each a packet. A block without a whole element is a packet of no bytes.
     block : Out(packed_block_layout(beat_bytes, element_bytes, block_bytes, exponents, for_lane))
-        Beside every beat of ``o``: facts of the block; with exponents and beats of 16 bytes, the layout is that for 32.
+        Beside every beat of ``o``: what it is; with exponents and beats of 16 bytes, the layout is that for 32.
         ``cut``: its packet ended within an element, whose bytes were dropped.
     inject, bad
         If ``protected``, for ``MEMORIES``: as :func:`cdma.hdl.common.protected.protection` says.
@@ -212,7 +213,7 @@ class BlockCompressor(wiring.Component):
     def _core(self, m: Module) -> None:
         n, sizes, block_bytes, exponents = self._shape
         tag_rows = most_tag_rows(n, sizes, block_bytes)
-        # Rows of data that wait while the metadata leave. Those of blocks with facts are joined in quarters of a row.
+        # Rows of data that wait while the metadata leaves; with line metadata, it is joined in quarters of a row.
         joining = QUARTERS * most_metadata_rows(n, block_bytes, exponents) - _LEAD if exponents else 0
         waiting = max(tag_rows, joining) + _MORE_ROWS
         m.submodules.store = store = stream_fifo(
@@ -245,7 +246,7 @@ class BlockCompressor(wiring.Component):
             m.d.sync += next_block.eq(lengths.o.payload)
         facts = None
         if exponents:
-            m.submodules.facts = facts = FactsWriter(
+            m.submodules.facts = facts = MetadataWriter(
                 *self._shape, self._store_beats * n // LINE_BYTES, self._pipeline, self._protected)
             wiring.connect(m, facts.lengths, lengths.facts)
             wiring.connect(m, facts.records, reader.lines)
@@ -280,7 +281,7 @@ class BlockCompressor(wiring.Component):
         m.d.sync += room.eq((ended + taken < _BLOCKS) & (writer.level < 2 * tag_rows) & ~waits)
 
     def _input(self, m: Module, store: StreamFifo | ProtectedFifo, scanned: Skid, writer: TagWriter,
-               facts: FactsWriter | None) -> Value:
+               facts: MetadataWriter | None) -> Value:
         """Divides packets into blocks, and clears what is behind a packet's last element; whether a block ends now."""
         n, sizes, grain = self._beat_bytes, self._sizes, self._sizes[0]
         beat = self.i.payload

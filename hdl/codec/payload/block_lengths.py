@@ -24,8 +24,8 @@ from cdma.hdl.codec.coding import (
     tag_words,
 )
 from cdma.hdl.codec.payload.block_reader import packing_layout
-from cdma.hdl.codec.payload.facts_writer import fact_lengths_layout
 from cdma.hdl.codec.payload.merger import packed_block_layout
+from cdma.hdl.codec.payload.metadata_writer import metadata_lengths_layout
 
 __all__ = ["BlockLengths", "length_steps", "scanned_layout"]
 
@@ -54,7 +54,7 @@ def scanned_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, ex
 
 
 class BlockLengths(wiring.Component):
-    """Decides how a block is sent, once it is known how many elements and facts it has.
+    """Decides how a block is sent, once it is known how many elements and line metadata it has.
 
     ::
 
@@ -81,8 +81,8 @@ class BlockLengths(wiring.Component):
     -------
     i : In(stream.Signature(scanned_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)))
         Blocks in the store.
-    facts : In(stream.Signature(fact_lengths_layout(block_bytes)))
-        What facts and rests take, for each block that is ``recorded``. Only with ``exponents``.
+    facts : In(stream.Signature(metadata_lengths_layout(block_bytes)))
+        What line metadata and rests take, for each block that is ``recorded``. Only with ``exponents``.
     o : Out(stream.Signature(packed_block_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)))
         The block for the merger. Both outputs transfer in the same cycle: each one's ``valid`` follows from the other
         one's ``ready``.
@@ -111,7 +111,7 @@ class BlockLengths(wiring.Component):
             "packing": Out(stream.Signature(packing_layout(*shape))),
         }
         if exponents:
-            members["facts"] = In(stream.Signature(fact_lengths_layout(block_bytes)))
+            members["facts"] = In(stream.Signature(metadata_lengths_layout(block_bytes)))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:

@@ -13,11 +13,11 @@ __all__ = ["BlockResult"]
 
 
 class BlockResult(wiring.Component):
-    """Finds the first fault of a block in the order of the format: line by line its facts, its tag and its data.
+    """Finds the first fault of a block in the order of the format: line by line its metadata and its data.
 
     ::
 
-        beats, their faults --> [beat, line] [facts are bad] [data ended in an earlier line] --> o, with the last beat
+        beats, their faults --> [beat, line] [metadata is bad] [data ended in an earlier line] --> o, with the last beat
 
     The number of the line stops at the first line with a fault. Only the last line of a block can have a bad tag, so no
     register keeps bad tags. Cycles, with 64-byte beats and data that end in the second of three lines::
@@ -65,7 +65,7 @@ class BlockResult(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         beat, line = Signal(range(self._beats)), Signal(range(self._lines))
-        # Data were not enough in a line before this one; the facts of this line, or of one before, are bad.
+        # Data were not enough in a line before this one; the metadata of this line, or of one before, is bad.
         earlier, spoiled, was_spoiled, line_ends = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             line_ends.eq(beat == self._beats - 1),

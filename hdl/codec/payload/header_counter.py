@@ -1,4 +1,4 @@
-"""Counts the line headers of a block ahead: where its facts end, and how many tags there are."""
+"""Counts the line headers of a block ahead: where its line metadata ends, and how many tags there are."""
 
 from __future__ import annotations
 

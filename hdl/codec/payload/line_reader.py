@@ -1,4 +1,4 @@
-"""Reads the facts of a block line by line: headers, bases and widths, each from its own place."""
+"""Reads the line metadata of a block line by line: headers, bases and widths, each from its own place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHOLE = 7
 
 
 class Section(wiring.Component):
-    """Gives the bytes of a section of the facts, in order. It holds one word of them.
+    """Gives the bytes of a section of the line metadata, in order. It holds one word of them.
 
     ::
 

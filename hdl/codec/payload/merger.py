@@ -1,4 +1,4 @@
-"""Puts the rows of a block in order: its metadata, which are facts and tags, then its data."""
+"""Puts the rows of a block in order: its metadata, which is line metadata and tags, then its data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def packed_block_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: in
     """A block that is packed.
 
     ``coding``, ``raw_bytes`` and ``payload_bytes`` as in its header; ``cut``: its packet ended within an element, whose
-    bytes were dropped. ``metadata_words``: words of 4 bytes of facts and tags in the payload. ``metadata_rows``: rows
+    bytes were dropped. ``metadata_words``: words of 4 bytes of metadata in the payload. ``metadata_rows``: rows
     of them that were written for it, whether they are in the payload or not. The word with the length of a short block
     is not counted: it belongs to the header here. For a lane, ``elements``: those that are not zero, of raw blocks too.
     """

@@ -17,34 +17,34 @@ from cdma.hdl.common.row_fifo import RowFifo
 __all__ = ["QUARTERS", "SECTIONS", "MetadataPacker", "joining_layout", "most_metadata_rows"]
 
 SECTIONS = 3
-"""Sections of facts: line headers, bases, widths."""
+"""Sections of line metadata: line headers, bases, widths."""
 
 QUARTERS = 4
-"""Parts of a row, in which facts and tags are read."""
+"""Parts of a row, in which metadata is read."""
 
 _PAD, _TAGS = SECTIONS, SECTIONS + 1
-"""Steps behind the sections: facts are filled up to a whole word; then come the tags."""
+"""Steps behind the sections: line metadata is filled up to a whole word; then come the tags."""
 
 _MORE_ROWS = 5
 """Rows of the memory beside those of a block: the open one, and those that come until reading stops."""
 
 
 def most_metadata_rows(beat_bytes: int, block_bytes: int, exponents: tuple[int, ...]) -> int:
-    """Rows that facts and tags of a block with exponents take at most."""
+    """Rows that the metadata of a block with exponents takes at most."""
     return -(-most_metadata(block_bytes, exponents, exponents) // beat_bytes)
 
 
 def joining_layout(sizes: tuple[int, ...], block_bytes: int) -> data.StructLayout:
-    """A block whose facts and tags are to be joined.
+    """A block whose metadata is to be joined.
 
-    ``recorded``: it has facts. ``lines``: lines that have a tag in the rows; without facts, at least one.
+    ``recorded``: it has line metadata. ``lines``: lines that have a tag in the rows; else at least one.
     """
     return data.StructLayout({"recorded": 1, "element": element_layout(sizes),
                               "lines": range(block_bytes // LINE_BYTES + 1)})
 
 
 class MetadataPacker(wiring.Component):
-    """Keeps the facts of a block by section while it comes, and joins them with its tags when it has ended.
+    """Keeps the line metadata of a block by section while it comes, and joins it with its tags when it has ended.
 
     ::
 
@@ -54,13 +54,13 @@ class MetadataPacker(wiring.Component):
                  +--------------------+  +----------->| rotate |-->| held |-->| rows, memory |--> o
                               +----------+            +--------+   +------+   +--------------+
         tags -----------------+                                                      ^
-                              +--- whole rows, of blocks without facts --------------+
+                              +--- whole rows, of blocks without line metadata ------+
 
     A line has a byte for each section, or none. The bytes of two blocks have places in a memory (two memories for
     beats of 64 bytes, which write the bytes of a line in two cycles). A quarter of a row, all of one section or of the
     tags, goes behind the bytes that are held; if a quarter is full then, it is written to its place of the row, and
-    what is left is held. Facts are filled up with zeros to a whole word of 4 bytes. Of blocks without facts, rows of
-    tags are copied.
+    what is left is held. Line metadata is filled up with zeros to a whole word of 4 bytes. Of blocks without it, rows
+    of tags are copied.
 
     =====  ==========================================================================
     cycle  for a block of 32 lines, all with base, widths and a tag of 8 bytes;
@@ -69,15 +69,15 @@ class MetadataPacker(wiring.Component):
     0      ``i`` is taken; all lines have ended before
     1      the first quarter of the headers is read, then a quarter per cycle
     5      the first row is complete; ``o.valid`` in cycle 7
-    12     the facts have been read: ``joined``; in cycle 1 if they are a quarter of a
+    12     the line metadata has been read: ``joined``; in cycle 1 if it is a quarter of a
            row in each section
-    13     they are filled up
+    13     it is filled up
     14-45  the tags are read
     46     what is held is written
     =====  ==========================================================================
 
-    A block without facts takes a cycle for each row; its first row is on ``o`` in cycle 4. Facts, and tags behind them,
-    come a cycle later in the pipeline ``fast``, which has a register in front of the rotation.
+    A block without line metadata takes a cycle for each row; its first row is on ``o`` in cycle 4. Line metadata, and
+    tags behind it, come a cycle later in the pipeline ``fast``, which has a register in front of the rotation.
 
     Parameters
     ----------
@@ -95,8 +95,7 @@ class MetadataPacker(wiring.Component):
     Members
     -------
     done : In(1)
-        A line of a block with facts has ended; then none ends for as many cycles as a line has beats, and ``bytes``
-        stay.
+        A line with metadata has ended; then none ends for as many cycles as a line has beats, and ``bytes`` stay.
     there : In(SECTIONS)
         Sections that the line has a byte for, with ``done``; it stays as well.
     bytes : In(ArrayLayout(8, SECTIONS))
@@ -108,10 +107,10 @@ class MetadataPacker(wiring.Component):
     tags : In(stream.Signature(8 * beat_bytes))
         Rows of tags; those of a block begin a row. They are there without a gap when they are taken.
     joined : Out(1)
-        The facts of a block have left the memory, or will within three cycles. While those of two blocks are in it, no
-        line may end: the first one of a third block is done five cycles later at the earliest.
+        The line metadata of a block has left the memory, or will within three cycles. While that of two blocks is in
+        it, no line may end: the first one of a third block is done five cycles later at the earliest.
     o : Out(stream.Signature(8 * beat_bytes))
-        Rows: facts and tags of a block begin a row. What is behind their last word is undefined.
+        Rows: metadata of a block begin a row. What is behind their last word is undefined.
     inject : In(2), bad : Out(1)
         If ``protected``, for the bytes and for the rows: as :func:`cdma.hdl.common.protected.protection` says. Of a
         quarter of bytes, those are checked that belong to the block.
@@ -193,9 +192,9 @@ class MetadataPacker(wiring.Component):
 
     def _read(self, m: Module, ports: list[Any], protected: list[ProtectedMemory], rows: RowFifo, bank: Signal,
               counts: Any, ended: Value, begins: Signal) -> tuple[Value, Signal, Any]:
-        """Reads a block, in order: a quarter of its facts or its tags, and what is to be done in this cycle."""
+        """Reads a block, in order: a quarter of its metadata, and what is to be done in this cycle."""
         quarter, words = self._quarter, self._quarter // WORD_BYTES
-        # The facts of a block are at hand: the sections that are still to be read, the current one first.
+        # The line metadata of a block is at hand: the sections that are still to be read, the current one first.
         left = Signal.like(counts, name="left", reset_less=True)
         active, source = Signal(), Signal(reset_less=True)
         place = Signal(range(max(2, -(-self._lines // quarter))), reset_less=True)
@@ -208,7 +207,7 @@ class MetadataPacker(wiring.Component):
         part = Signal(range(QUARTERS))
         room, reads, copies, on_tags = Signal(), Signal(), Signal(), Signal()
         last_tags, ends, shorter, read = Signal(), Signal(), Signal(), Signal()
-        # Facts that are a quarter of a row in each section are read without a pause: no line comes as early as that.
+        # A quarter of a row in each section is read without a pause: no line comes as early as that.
         first, soon, was_soon = Signal(), Signal(), Signal()
         stage = data.StructLayout({"quarter": 1, "pad": 1, "end": 1, "row": 1, "pops": 1})
         now: Any = Signal(stage, name="now")

@@ -11,7 +11,7 @@ from cdma.hdl.codec.coding import LINE_BYTES, WORD_BYTES, largest_payload, most_
 from cdma.hdl.codec.payload.header_counter import HeaderCounter
 from cdma.hdl.codec.payload.line_reader import LineReader
 from cdma.hdl.codec.payload.metadata_memory import WORDS, MetadataMemory
-from cdma.hdl.codec.payload.payload_facts import PayloadFacts
+from cdma.hdl.codec.payload.payload_order import PayloadOrder
 from cdma.hdl.codec.payload.payload_ring import PayloadRing
 from cdma.hdl.codec.payload.tag_words import TagWords
 from cdma.hdl.codec.payload.unpacking import (
@@ -38,7 +38,7 @@ class _Step(enum.Enum, shape=2):
     COUNT = 2
     """The line headers to be counted."""
     FACTS = 3
-    """The facts: line headers, bases and widths."""
+    """The line metadata: line headers, bases and widths."""
 
 
 class PayloadStore(wiring.Component):
@@ -55,7 +55,7 @@ class PayloadStore(wiring.Component):
                                 |
                                 +--> order
 
-    Rows that may hold tags or facts are also written into a second memory, which has room for those of two blocks and
+    Rows that may hold metadata are also written into a second memory, which has room for those of two blocks and
     is read by words. A row becomes free when it has been read; the rows of metadata, when the data behind them begin
     to be read. The order of a block leaves when the row in which its data begin has come, or its last row; the headers
     of a block with exponents are counted before that. Cycles of a block of zero-value coding whose tags take one row::
@@ -164,7 +164,7 @@ class PayloadStore(wiring.Component):
         m = Module()
         n, unit, most = self._row_bytes, unit_bytes(self._sizes, self._exponents), self._most_rows
         beat, beats = self._beat_bytes, self._beats
-        m.submodules.facts = facts = PayloadFacts(
+        m.submodules.facts = facts = PayloadOrder(
             beat, self._sizes, self._block_bytes, self._exponents, self._for_lane)
         m.submodules.ring = ring = PayloadRing(
             self.data.payload.shape(), self._rows, beats * most, beats, self._protected)
@@ -275,7 +275,7 @@ class PayloadStore(wiring.Component):
             m.d.sync += even.eq(~ragged)
         return even
 
-    def _count(self, m: Module, counter: HeaderCounter, metadata: MetadataMemory, facts: PayloadFacts, slot: Value,
+    def _count(self, m: Module, counter: HeaderCounter, metadata: MetadataMemory, facts: PayloadOrder, slot: Value,
                order: data.View, need: Signal, step: enum.EnumView[_Step], there: Value, waiting: Value) -> Value:
         """The steps of a block with exponents; ``there``: the bytes that it needs are. Whether it may be ordered."""
         m.submodules.counter = counter
@@ -298,7 +298,7 @@ class PayloadStore(wiring.Component):
                 m.d.sync += order.half.eq(tags_at[2])
         return there & (step == _Step.TAGS)
 
-    def _readers(self, m: Module, counter: HeaderCounter | None, metadata: MetadataMemory, facts: PayloadFacts,
+    def _readers(self, m: Module, counter: HeaderCounter | None, metadata: MetadataMemory, facts: PayloadOrder,
                  ring: PayloadRing, order: data.View, need: Value, slot: Value, waits: Value) -> Signal:
         """The words of tags, and the lines; whether the block that ``waits`` starts to be read."""
         most, shift = self._beats * self._most_rows, exact_log2(self._beat_bytes // WORDS)
@@ -343,6 +343,6 @@ class PayloadStore(wiring.Component):
 
 
 def _tags_at(counter: HeaderCounter) -> Value:
-    """The byte at which the tags of a block with exponents begin: the facts are filled up to whole words."""
+    """The byte at which the tags of a block with exponents begin: the line metadata is filled up to whole words."""
     fill = exact_log2(WORD_BYTES)
     return Cat(Const(0, fill), (counter.facts_end + (WORD_BYTES - 1))[fill:])

@@ -94,16 +94,16 @@ class RowRing(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         units, place = self._beat_bytes // self._unit, self.place
-        row_facts = data.StructLayout({"last": 1, "end": range(units + 1), "ragged": 1})
+        row_state_layout = data.StructLayout({"last": 1, "end": range(units + 1), "ragged": 1})
         # `current` is the block's row, if it `has` one.
         current, has = Signal(_ROWS, init=1), Signal()
         held, last, crosses = Signal(), Signal(), Signal()
         bare = Signal(reset_less=True)
         after = Signal.like(place.after, reset_less=True)
-        facts = [Signal(row_facts, name=f"facts_{k}", reset_less=True) for k in range(_ROWS)]
+        facts = [Signal(row_state_layout, name=f"facts_{k}", reset_less=True) for k in range(_ROWS)]
         full, turn = Signal(_ROWS), Signal(_ROWS, init=0b010)
         following = current.rotate_left(1)
-        here, there, end = Signal(row_facts), Signal(row_facts), Signal(row_facts)
+        here, there, end = Signal(row_state_layout), Signal(row_state_layout), Signal(row_state_layout)
         seen = [each.as_value() for each in facts]
         m.d.comb += [here.eq(pick(current, seen)), there.eq(pick(following, seen))]
 

@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.common.bits import pick
 from cdma.hdl.common.counters import counter, increased
-from cdma.hdl.common.kept import Kept
+from cdma.hdl.common.record_fifo import RecordFifo
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, PAGES_BITS, SMALLEST_PAGE
 from cdma.hdl.engine.control.checker import Checker
@@ -171,7 +171,7 @@ class Channel(wiring.Component):
         layout = {"tag": 32, "interrupt": 1, length: LENGTH_BITS, "stamp": _CYCLE_BITS}
         if config.page_lists:
             layout |= {"listed": 1, "page_size": PAGE_SIZE_BITS}
-        m.submodules.tickets = tickets = Kept(
+        m.submodules.tickets = tickets = RecordFifo(
             data.StructLayout(layout), config.transfers_in_flight + 1 if many else 1)
         s = _Shared(done, checker, tickets.o.payload, config.transfers_in_flight)
         m.d.comb += [

@@ -12,7 +12,7 @@ from cdma.hdl.common.bits import pick
 from cdma.hdl.common.counters import count_down, count_up
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.link.barrel_shifter import BarrelShifter, part_layout
-from cdma.hdl.engine.link.ledger import Ledger, facts_layout
+from cdma.hdl.engine.link.ledger import Ledger, counted_layout
 from cdma.hdl.engine.transfer.interleave import lane_bits
 from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
 from cdma.hdl.engine.transfer.streams import framed_stream, words_stream
@@ -128,7 +128,7 @@ class Aggregator(wiring.Component):
             ends.eq(last & Mux(opening, one, ~some)),
         ]
         m.d.comb += [lane.ready.eq(advance & (current[k] | (head[k] & pair))) for k, lane in enumerate(self.lanes)]
-        shown = Signal(facts_layout(config))
+        shown = Signal(counted_layout(config))
         behind = Signal(len(place) + 1)
         short = Signal()
         m.d.comb += [

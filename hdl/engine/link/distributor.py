@@ -240,7 +240,7 @@ class Distributor(wiring.Component):
         m.d.comb += [s.check.header.eq(s.header_1), s.check.sequence.eq(s.number_1[:8]), s.check.final.eq(s.final_1)]
 
     def _block(self, m: Module, s: _State) -> None:
-        """Cycle 2: registers the facts of the block and the faults found in its header and at the stream's end."""
+        """Cycle 2: registers what the block is and the faults found in its header and at the stream's end."""
         config = self._config
         begun, lands = Signal(), Signal()
         address = Value.cast(s.block.address)

@@ -15,11 +15,11 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
 from cdma.hdl.engine.transfer.streams import framed_stream
 
-__all__ = ["Ledger", "facts_layout"]
+__all__ = ["Ledger", "counted_layout"]
 
 
-def facts_layout(config: EngineConfig) -> data.StructLayout:
-    """Facts of a block, sent with its first beat: see :func:`cdma.hdl.engine.transfer.streams.framed_stream`."""
+def counted_layout(config: EngineConfig) -> data.StructLayout:
+    """Counts of a block, sent with its first beat: see :func:`cdma.hdl.engine.transfer.streams.framed_stream`."""
     framed: Any = framed_stream(config).members["payload"].shape
     return data.StructLayout({name: framed[name].shape for name in ("block_words", "nonzero", "raw")})
 
@@ -40,8 +40,8 @@ class Ledger(wiring.Component):
     -------
     start : In(1), capacity : In(LENGTH_BITS)
         A transfer begins; its capacity in bytes.
-    begins : In(1), facts : In(facts_layout(config))
-        A block begins; its facts.
+    begins : In(1), facts : In(counted_layout(config))
+        A block begins; what is counted of it.
     fits : Out(1)
         In the same cycle: no block so far has exceeded the capacity, including one that begins.
     overflow : Out({valid, block})
@@ -51,7 +51,7 @@ class Ledger(wiring.Component):
     """
 
     def __init__(self, config: EngineConfig):
-        self._facts = facts_layout(config)
+        self._facts = counted_layout(config)
         super().__init__({
             "start": In(1), "capacity": In(LENGTH_BITS), "begins": In(1), "facts": In(self._facts), "fits": Out(1),
             "overflow": Out(data.StructLayout({"valid": 1, "block": BLOCK_BITS})),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.common.counters import decreased
-from cdma.hdl.common.kept import WORD_BITS, load_words, word_memory
+from cdma.hdl.common.record_fifo import WORD_BITS, load_words, word_memory
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.transfer.interleave import LaneFinder, lane_bits
 from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, request_layout

@@ -8,8 +8,8 @@ from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
 from cdma.hdl.common.counters import counter
-from cdma.hdl.common.kept import Kept
 from cdma.hdl.common.modules import shared
+from cdma.hdl.common.record_fifo import RecordFifo
 from cdma.hdl.common.skid import Skid
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.signature import axi_read, axi_write
@@ -178,7 +178,7 @@ class OffloadPath(DataPath):
         most = config.transfers_in_flight
         names = ("bytes", "nonzero", "raw_blocks", *(["crc"] if config.crc else []))
         layout = data.StructLayout({name: totals_layout()[name].shape for name in names})
-        kept = Kept(layout, most)
+        kept = RecordFifo(layout, most)
         written = Signal(range(most + 1))
         counted = Signal(layout, reset_less=True)       # of the transfer whose last beat left
         complete, holds = Signal(), Signal()

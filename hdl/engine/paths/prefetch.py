@@ -9,8 +9,8 @@ from amaranth.utils import exact_log2
 from cdma.hdl.codec.coding import WORD_BYTES
 from cdma.hdl.codec.narrowing.rounding import Narrowing
 from cdma.hdl.common.beat import beat_layout
-from cdma.hdl.common.kept import Kept
 from cdma.hdl.common.modules import shared
+from cdma.hdl.common.record_fifo import RecordFifo
 from cdma.hdl.common.skid import Spare
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -207,7 +207,7 @@ class PrefetchPath(DataPath):
         names = ("bytes", "raw_blocks", *(("crc", "mismatch") if config.crc else ()))
         layout = data.StructLayout({"marks": marks_layout(config)}
                                    | {name: totals_layout()[name].shape for name in names})
-        m.submodules.kept = kept = ResetInserter(supervisor.clear)(Kept(layout, config.transfers_in_flight))
+        m.submodules.kept = kept = ResetInserter(supervisor.clear)(RecordFifo(layout, config.transfers_in_flight))
         counted = Signal(layout, reset_less=True)       # of the stream that ended
         ended, closed, complete = (Signal(name=name) for name in ("ended", "closed", "complete"))
         m.d.comb += [

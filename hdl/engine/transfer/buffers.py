@@ -17,7 +17,7 @@ class LaneMemory(enum.Enum, shape=4):
     RAW_BEATS = 0
     """Offload: raw beats of blocks whose lengths are looked for."""
     DATA_ROWS = 1
-    """Offload: packed rows that wait while the facts and tags of their block leave."""
+    """Offload: packed rows that wait while the metadata of their block leave."""
     TAG_ROWS = 2
     """Offload: rows of tags."""
     LINE_RECORDS = 3
@@ -25,13 +25,13 @@ class LaneMemory(enum.Enum, shape=4):
     FACT_BYTES = 4
     """Offload, with exponents: line headers, bases and widths."""
     METADATA_ROWS = 5
-    """Offload, with exponents: rows of facts and tags."""
+    """Offload, with exponents: rows of metadata."""
     FRAMED_ROWS = 6
     """Offload: framed blocks that wait for the link."""
     PAYLOAD_ROWS = 8
     """Prefetch: payloads that came over the link."""
     METADATA_WORDS = 9
-    """Prefetch: facts and tags of these payloads."""
+    """Prefetch: metadata of these payloads."""
     BURST_BEATS = 10
     """Prefetch, with safe_writes: raw beats of bursts that are not complete."""
 

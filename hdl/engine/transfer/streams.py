@@ -38,7 +38,7 @@ def words_stream(config: EngineConfig) -> stream.Signature:
 
 
 def block_layout(config: EngineConfig) -> data.StructLayout:
-    """Facts that a lane needs to expand a block: lengths in bytes, coding, address, its number in the transfer, and the
+    """What a lane needs to expand a block: lengths in bytes, coding, address, its number in the transfer, and the
     format to which its values were narrowed.
 
     ``payload_bytes`` does not count the length field of a short block. ``coding`` is that of a whole block: 0, or the

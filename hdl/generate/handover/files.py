@@ -62,7 +62,7 @@ def files(design: Verilog, codec: Mapping[str, str]) -> dict[str, str]:
 
 
 def _facts(design: Verilog) -> str:
-    """All facts of a design in JSON: configuration, ports, tools, and of an engine its registers."""
+    """A design in JSON: configuration, ports, tools, and of an engine its registers."""
     config = design.config
     facts = {
         "module": design.name,

@@ -21,6 +21,7 @@ from cdma.verif.core import streaming
 from cdma.verif.formal.proof import ProofResult
 from cdma.verif.regression.outcomes import Outcome, State
 from cdma.verif.regression.run import Task
+from tests.docs.pages import check_html
 
 _CORE = ["verify", "paper_compressor", "--date", "2026-11-24", "--jobs", "1"]
 
@@ -71,7 +72,8 @@ def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
     names = {case.get("name") for case in suites.iter("testcase")}
     assert {"lint", "area", *(test["name"] for test in bench["tests"])} <= names
     page = (report / "index.html").read_text()
-    assert "PASSED: cdma_paper_compressor" in page
+    check_html(page, "passed")
+    assert "<strong>PASSED: cdma_paper_compressor" in page and '<td class="left passed">passed</td>' in page
     assert "kGE" in page
     assert bench["bins"]
     assert "What the benches saw of the coverage plan" in page
@@ -93,7 +95,9 @@ def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Pa
     suites = ElementTree.parse(report / "junit.xml").getroot()
     assert suites.get("failures") == str(len(failed))
     assert "replay: cdma verify" in (next(suites.iter("failure")).text or "")
-    assert outcome["waves"] in (report / "index.html").read_text()
+    page = (report / "index.html").read_text()
+    check_html(page, "failed")
+    assert outcome["waves"] in page and '<td class="left failed">failed</td>' in page
 
 
 def test_a_proof_that_fails_has_its_claim_and_waves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -6,6 +6,7 @@ import re
 
 from cdma.report.page import Page, Section, part_markdown
 from cdma.report.parts import Fenced, Image, Table, bars, lines, prose
+from tests.docs.pages import check_html
 
 PAGE = Page("Figures & more", [
     Section("", [("**First.** Of `all`.", "Second.")]),
@@ -84,6 +85,41 @@ def test_html() -> None:
     assert "mark</span>" in html and "beyond the scale" not in html
     # Nothing is loaded from elsewhere.
     assert not re.search(r'https?://|src=|<script|<link|href="(?!#)|url\((?!#)', html)
+
+
+def test_a_verdict_and_results_are_marked() -> None:
+    page = Page("Result", [Section("", ["**FAILED: it.**"]), Section("Steps", [
+        Table(["step", "result"], [["a", "passed"], ["b", "failed"], ["c", "not run"]], left=(0, 1))])], passed=False)
+    html = page.html()
+    check_html(html, "failed")
+    assert [f'<td class="left {state}">' in html for state in ("passed", "failed", "not run")] == [True, True, False]
+    # A mark as well as a colour, each with a text of its own.
+    assert all(f"{rule}::before {{ content" in html for rule in ("td.passed", "td.failed"))
+
+
+def test_colours_are_readable_by_day_and_night() -> None:
+    """All are variables with two values, and words stand out from what is behind them by 4.5 to 1 at least."""
+    css = re.findall(r"<style>(.*?)</style>", PAGE.html(), re.DOTALL)[0]
+    day, night = (dict(re.findall(r"--(\w+): (#\w+)", each)) for each in re.findall(r":root \{(.*?)\}", css, re.DOTALL))
+    assert day.keys() == night.keys()
+    names = ("text", "quiet", "accent", "good", "bad")
+    assert [(name, behind) for colours in (day, night) for name in names for behind in ("paper", "box")
+            if _contrast(colours[name], colours[behind]) < 4.5] == []
+    # What is not a variable: marks on bars and behind pictures of light paper, which are the same at night.
+    rules = css.partition("\nbody")[2]
+    assert set(re.findall(r"#[0-9a-f]{3,8}\b", rules)) == {"#000", "#fff", "#0000"}
+    assert set(re.findall(r"var\(--(\w+)\)", rules)) == {*day, "step"}
+
+
+def _contrast(one: str, other: str) -> float:
+    """As WCAG 2 has it."""
+    def light(colour: str) -> float:
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * each for each in colour[1:])
+        parts = [int(digits[at:at + 2], 16) / 255 for at in (0, 2, 4)]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
+
+    return max(light(one), light(other)) / min(light(one), light(other))
 
 
 def test_bars_beyond_the_scale_are_explained() -> None:

@@ -1,4 +1,4 @@
-"""The C library beside its streams, which are compared in tests/golden/codec: examples, bounds, CRC, heads of files."""
+"""The C library beside its streams, which are compared in tests/golden/codec: bounds, CRC, heads of files."""
 
 from __future__ import annotations
 
@@ -10,29 +10,11 @@ import pytest
 
 from cdma.golden.codec import files
 from cdma.golden.reference import blocks as reference
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import ROOT
 from tests.golden.implementations import Codec, Head
-from tests.golden.samples import CODED, CODINGS
+from tests.golden.samples import CODED
 
 SIZE = 512
-
-
-def unhex(words: str) -> bytes:
-    """Bytes of hexadecimal words; ``00*64`` stands for 64 of them."""
-    parts = (word.partition("*") for word in words.split())
-    return b"".join(bytes.fromhex(digits) * int(times or 1) for digits, _, times in parts)
-
-
-def test_examples_of_the_page(codec: Codec) -> None:
-    examples = [block for block in blocks(ROOT / "docs/formats.md") if block.info.startswith("blocks-")]
-    assert len(examples) >= 8
-    for example in examples:
-        rows = dict(line.split(" ", 1) for line in example.body.splitlines())
-        raw, packed, crc = (unhex(rows[name]) for name in ("raw", "packed", "crc"))
-        coding = CODINGS[example.info.split()[0].removeprefix("blocks-")]
-        assert codec.compress(raw, coding, SIZE) == packed
-        assert codec.decompress(packed, SIZE, len(raw)) == raw
-        assert codec.crc(packed) == int.from_bytes(crc, "big")
 
 
 def test_crc(codec: Codec) -> None:

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdma.golden.codec import blocks
-from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.coding import Coding
 from cdma.golden.reference import blocks as reference
 from tests.golden.implementations import Codec, Numpy, block_of, expected
 from tests.golden.samples import (
     CODED,
     CODINGS,
-    ELEMENT_BYTES,
     EXPONENTS,
     corners,
     floats,
@@ -140,19 +138,6 @@ def test_headers_say_what_is_there() -> None:
     assert (third.payload_offset, third.end) == (third.offset + 4, len(stream))
 
 
-def test_fallback_never_grows_a_block_by_more_than_its_header() -> None:
-    for size in ELEMENT_BYTES:
-        for density in (0.8, 0.85, 0.9, 0.95, 0.97, 1.0):
-            raw = raw_bytes(16384 // size, size, density, 5)
-            stream = blocks.compress(raw, size)
-            assert stream.size <= len(raw) + 4 * 4
-            for one in blocks.headers(stream):
-                part = raw[one.number * 4096:one.number * 4096 + 4096]
-                packed = zvc.packed_bytes(part, size)
-                assert one.coding == (0 if packed >= 4096 else size)
-                assert one.payload_bytes == min(packed, 4096)
-
-
 def test_a_short_block_is_marked() -> None:
     raw = bytes(4096) + bytes(130)
     whole, short = blocks.headers(blocks.compress(raw, Coding.ZVC16))
@@ -167,13 +152,6 @@ def test_block_that_is_just_as_long_goes_raw() -> None:
     assert next(blocks.headers(blocks.compress(raw, 4))).coding == 0
     raw[32] = 0
     assert next(blocks.headers(blocks.compress(raw, 4))).coding == 4
-
-
-def test_without_fallback_every_block_is_coded() -> None:
-    for size in ELEMENT_BYTES:
-        stream = blocks.compress(raw_bytes(65536 // size, size, 1.0, 5), size, 32768, fallback=False)
-        assert [one.coding for one in blocks.headers(stream)] == [size, size]
-        assert [one.payload_bytes for one in blocks.headers(stream)] == [32768 + 32768 // size // 8] * 2
 
 
 def test_codings_may_differ_from_block_to_block(coder: Numpy | Codec) -> None:
@@ -194,14 +172,6 @@ def test_empty_is_empty() -> None:
     assert blocks.compress(b"", 4).size == 0
     assert blocks.decompress(b"").size == blocks.decompress(b"", raw_bytes=0, crc=0).size == 0
     assert list(blocks.headers(b"")) == []
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "complex128"])
-@pytest.mark.parametrize("shape", [(), (0, 3), (5, 4), (3, 7, 9, 8)])
-def test_any_type_and_shape(dtype: str, shape: tuple[int, ...]) -> None:
-    array = (np.arange(int(np.prod(shape))).reshape(shape) % 3).astype(dtype)
-    for view in (array, array.T, array[..., ::2] if shape else array):
-        assert blocks.decompress(blocks.compress(view, 1)).tobytes() == view.tobytes()
 
 
 @pytest.mark.parametrize(("call", "error", "words"), [

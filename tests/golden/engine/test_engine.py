@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
-from cdma.golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
+from cdma.golden.engine import Completion, Descriptor, Engine, Operation, Status
 from cdma.golden.reference import blocks as reference
 from cdma.golden.reference.lines import elements_of
 from cdma.golden.reference.narrowing import narrowed, widened
-from cdma.workload.data import shipped
-from cdma.workload.dumps import load
 from tests.golden.engines import BUILT, CODINGS, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
 
 
@@ -73,43 +71,6 @@ def test_narrowed_there_and_back(form: int, coding: int, elements: int, density:
           source=OFFLOAD.source + 512, narrow=form, leave_raw=leave_raw)
 
 
-@pytest.mark.parametrize("coding", CODINGS)
-def test_the_shipped_dump_there_and_back(coding: int) -> None:
-    built = replace(BUILT, block_bytes=4096)
-    for name, array in load(shipped()).items():
-        raw = array.reshape(-1).view(np.uint8)
-        room = raw.size + 4 * (raw.size // 4096 + 1)
-        model = Engine(built, Memory(0, raw.copy()), Memory(0, np.zeros(room, np.uint8)))
-        done = model.run(Descriptor(operation=1, coding=coding, source=0, destination=0, raw_bytes=raw.size,
-                                    capacity=room))
-        assert done.nonzero == np.count_nonzero(raw.view(f"<u{coding & 15}")), name
-        assert done.bytes_written == blocks.compress(array, coding).size, name
-        model.device.image[:] = 0
-        back = model.run(Descriptor(operation=2, coding=coding, source=0, destination=0, raw_bytes=raw.size,
-                                    capacity=raw.size, packed_bytes=done.bytes_written, check_crc=True, crc=done.crc))
-        assert back == Completion(tag=0, status=Status.OK, operation=2, crc=done.crc, bytes_written=raw.size,
-                                  raw_blocks=done.raw_blocks), name
-        assert np.array_equal(model.device.image, raw), name
-
-
-def test_layers_offloaded_in_order_come_back_in_reverse() -> None:
-    """As a training step moves them: each to where the one before it ended, at the next beat."""
-    model = engine()
-    places = [DEVICE + 4096 * number for number in range(6)]
-    layers = [tensor(1000 - 30 * number, 4, number / 6, number) for number in range(6)]
-    done: list[tuple[int, Completion]] = []
-    at = LINK
-    for place, layer in zip(places, layers, strict=True):
-        model.device.write(place, layer)
-        done.append((at, model.run(replace(OFFLOAD, source=place, destination=at, raw_bytes=layer.size))))
-        at += -(-done[-1][1].bytes_written // 32) * 32
-    model.device.image[:] = 0
-    for place, layer, (source, completion) in reversed(list(zip(places, layers, done, strict=True))):
-        assert model.run(replace(PREFETCH, source=source, destination=place, raw_bytes=layer.size,
-                                 packed_bytes=completion.bytes_written)).status == Status.OK
-        assert np.array_equal(model.device.read(place, layer.size), layer)
-
-
 def test_an_engine_without_crc() -> None:
     plain = engine(replace(BUILT, crc=False, codings=(Coding.ZVC32,)))
     raw = tensor(1000, 4, 1.0)
@@ -124,20 +85,6 @@ def test_an_engine_without_crc() -> None:
     back = plain.run(replace(PREFETCH, packed_bytes=other.size))
     assert back == Completion(tag=8, status=Status.OK, operation=2, bytes_written=4000, raw_blocks=8)
     assert np.array_equal(plain.device.read(PREFETCH.destination, 4000), raw)
-
-
-def test_tensors_of_many_blocks() -> None:
-    """More blocks than the model looks at in one go, and sequence numbers that come round."""
-    rng = np.random.default_rng(3)
-    raw = rng.integers(0, 256, 5 << 20, dtype=np.uint8) * (rng.random(5 << 20) < 0.5)
-    model = Engine(BUILT, Memory(0, raw.copy()), Memory(0, np.zeros(8 << 20, np.uint8)))
-    done = model.run(replace(OFFLOAD, coding=0x11, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20))
-    assert (done.status, done.nonzero) == (Status.OK, np.count_nonzero(raw))
-    model.device.image[:] = 0
-    back = model.run(replace(PREFETCH, coding=0x11, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20,
-                             packed_bytes=done.bytes_written))
-    assert back.status == Status.OK
-    assert np.array_equal(model.device.image, raw)
 
 
 def test_a_channel_takes_its_own_operation_only() -> None:

@@ -1,22 +1,30 @@
-"""The FIFO against a plain queue, under every kind of stop and go: order, room, level and speed."""
+"""FIFO, skid and spare against a plain queue, under every kind of stop and go: order, room, level and speed."""
 
 from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.skid import Skid, Spare
 from tests.hdl.bench import clocked
 
+_QUEUES: dict[str, tuple[Callable[[], Any], int, int]] = {
+    "skid": (lambda: Skid(16), 2, 1), "spare": (lambda: Spare(16), 1, 0),
+    **{f"fifo of {depth}": (lambda depth=depth: StreamFifo(16, depth), depth, 2) for depth in (1, 3, 7, 15)}}
+"""How each is made, how many it takes before it refuses any, and its latency."""
+_PACES = [(0.2, 0.9), (0.9, 0.2), (0.5, 0.5), (0.1, 1.0), (1.0, 0.1), (1.0, 1.0)]
 
-@pytest.mark.parametrize("depth", [1, 3, 7, 15])
-@pytest.mark.parametrize(("busy", "willing"), [(0.2, 0.9), (0.9, 0.2), (0.5, 0.5), (1.0, 1.0)])
-def test_fifo_is_a_queue(depth: int, busy: float, willing: float) -> None:
-    fifo = StreamFifo(16, depth)
-    rng = random.Random(f"{depth} {busy} {willing}")
+
+@pytest.mark.parametrize(("busy", "willing"), _PACES)
+@pytest.mark.parametrize("name", _QUEUES)
+def test_it_is_a_queue(name: str, busy: float, willing: float) -> None:
+    make, depth, latency = _QUEUES[name]
+    dut, rng = make(), random.Random(f"{name} {busy} {willing}")
     held: deque[int] = deque()
     moved, most = [], 0
 
@@ -25,27 +33,26 @@ def test_fifo_is_a_queue(depth: int, busy: float, willing: float) -> None:
         waits = False
         for cycle in range(500):
             if not waits:
-                ctx.set(fifo.i.valid, rng.random() < busy)
-                ctx.set(fifo.i.payload, rng.randrange(1 << 16))
-            ctx.set(fifo.o.ready, rng.random() < willing)
-            assert ctx.get(fifo.level) == len(held)
-            taken = ctx.get(fifo.i.valid) and ctx.get(fifo.i.ready)
-            waits = bool(ctx.get(fifo.i.valid) and not taken)
+                ctx.set(dut.i.valid, rng.random() < busy)
+                ctx.set(dut.i.payload, rng.randrange(1 << 16))
+            ctx.set(dut.o.ready, rng.random() < willing)
+            assert not hasattr(dut, "level") or ctx.get(dut.level) == len(held)
+            taken = ctx.get(dut.i.valid) and ctx.get(dut.i.ready)
+            waits = bool(ctx.get(dut.i.valid) and not taken)
             assert not waits or len(held) >= depth, "it refuses while it has room"
-            if ctx.get(fifo.o.valid) and ctx.get(fifo.o.ready):
-                assert ctx.get(fifo.o.payload) == held.popleft()
-                moved.append(cycle)
             if taken:
-                held.append(ctx.get(fifo.i.payload))
+                held.append(ctx.get(dut.i.payload))
+            if ctx.get(dut.o.valid) and ctx.get(dut.o.ready):
+                assert ctx.get(dut.o.payload) == held.popleft()
+                moved.append(cycle)
             most = max(most, len(held))
             await ctx.tick()
 
-    clocked(fifo, process)
+    clocked(dut, process)
     if busy > willing:
         assert most >= depth
-    if busy == willing == 1.0 and depth > 1:
-        # Two cycles of latency, then one in every cycle.
-        assert moved == list(range(2, 500))
+    if busy == willing == 1.0 and name != "fifo of 1":
+        assert moved == list(range(latency, 500))
 
 
 def test_what_is_held_stays() -> None:

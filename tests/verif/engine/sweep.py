@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import SWITCHES, EngineConfig
 from tests.verif.conftest import FULL
 
 __all__ = ["EVERY", "SWEEP", "TWO_CLOCKS"]
@@ -10,9 +10,9 @@ __all__ = ["EVERY", "SWEEP", "TWO_CLOCKS"]
 _FEWEST = 2
 EVERY = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, codings=("zvc8",),
-                 pipeline="fast", transfers_in_flight=8, burst_beats=16, safe_writes=True, attribute_registers=True,
-                 user_bits=3, lane_user=5, lane_prot=2, lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1,
-                 page_lists=True, address_windows=True, write_back=True, buffer_parity=True, link_read_ids=4),
+                 pipeline="fast", transfers_in_flight=8, burst_beats=16, user_bits=3, lane_user=5, lane_prot=2,
+                 lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1, link_read_ids=4,
+                 **{**SWITCHES, "narrowing": False}),
     EngineConfig(lanes=3, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
                  codings=("zvc16", "zvc32", "bfloat16"), narrowing=True, memories="wrapped", transfers_in_flight=1,
                  outstanding_reads=1, lane_cache=0b0111, link_prot=3, link_qos=15, buffer_parity=True),

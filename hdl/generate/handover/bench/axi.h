@@ -1,4 +1,4 @@
-// A memory behind AXI4 ports that answers at random rates, and refuses what a memory must not be asked.
+// Memories behind AXI4 ports: they answer at random rates, and refuse what a memory must not be asked.
 #pragma once
 
 #include <algorithm>
@@ -46,35 +46,45 @@ struct Pin {
 };
 
 #define PIN(name) Pin{&top->name, sizeof top->name}
+#if USER_BITS
+#define USER_PIN(name) PIN(name)
+#else
+static const uint64_t no_user = 0;
+#define USER_PIN(name) Pin{(void *)&no_user, sizeof no_user}
+#endif
 
-struct AxiPins {
-    Pin arid, araddr, arlen, arsize, arburst, arvalid, arready, rid, rdata, rresp, rlast, rvalid, rready;
-    Pin awid, awaddr, awlen, awsize, awburst, awvalid, awready, wdata, wstrb, wlast, wvalid, wready;
-    Pin bid, bresp, bvalid, bready;
+struct AddressPins {
+    Pin id, addr, len, size, burst, cache, prot, qos, user, valid, ready;
 };
-
+struct AxiPins {
+    AddressPins ar, aw;
+    Pin rid, rdata, rresp, rlast, rvalid, rready, wdata, wstrb, wlast, wvalid, wready, bid, bresp, bvalid, bready;
+};
+#define ADDRESS_PINS(p)                                                                                              \
+    AddressPins{PIN(p##id), PIN(p##addr), PIN(p##len), PIN(p##size), PIN(p##burst), PIN(p##cache), PIN(p##prot),     \
+                PIN(p##qos), USER_PIN(p##user), PIN(p##valid), PIN(p##ready)}
 #define AXI_PINS(p)                                                                                                  \
-    AxiPins{PIN(p##_arid), PIN(p##_araddr), PIN(p##_arlen), PIN(p##_arsize), PIN(p##_arburst), PIN(p##_arvalid),     \
-            PIN(p##_arready), PIN(p##_rid), PIN(p##_rdata), PIN(p##_rresp), PIN(p##_rlast), PIN(p##_rvalid),         \
-            PIN(p##_rready), PIN(p##_awid), PIN(p##_awaddr), PIN(p##_awlen), PIN(p##_awsize), PIN(p##_awburst),      \
-            PIN(p##_awvalid), PIN(p##_awready), PIN(p##_wdata), PIN(p##_wstrb), PIN(p##_wlast), PIN(p##_wvalid),     \
+    AxiPins{ADDRESS_PINS(p##_ar), ADDRESS_PINS(p##_aw), PIN(p##_rid), PIN(p##_rdata), PIN(p##_rresp), PIN(p##_rlast),\
+            PIN(p##_rvalid), PIN(p##_rready), PIN(p##_wdata), PIN(p##_wstrb), PIN(p##_wlast), PIN(p##_wvalid),       \
             PIN(p##_wready), PIN(p##_bid), PIN(p##_bresp), PIN(p##_bvalid), PIN(p##_bready)}
 
-// One of the two memories. Before each round it is noise; `expected` is what it must hold afterwards.
+// One of the two memories. Before each transfer it is noise; `expected` is what it must hold afterwards.
 struct Memory {
     const char *name;
-    uint64_t base, kept;         // address of its first byte; bytes at its beginning that are the processor's
+    struct cdma_attributes attributes;  // that every access must have
+    uint64_t base, end, kept;           // first address and the one behind; bytes at its beginning for the processor
     Bytes bytes, expected;
-    uint64_t next;               // where the next area may begin
-    bool faulty, faulty_writes;  // whether the beat at address `fault` is answered with SLVERR, and which accesses
-    uint64_t fault, at_fault;    // the address; and that of the burst that met it
+    uint64_t next;                      // where the next area may begin
+    bool faulty, faulty_writes;         // whether the beat at address `fault` is answered with SLVERR, which accesses
+    uint64_t fault, at_fault;           // the address; and that of the burst that met it
 
-    Memory(const char *name, uint64_t kept, uint64_t size)
-        : name(name), base(below(1ull << (ADDRESS_BITS - 24)) << 24), kept(kept), bytes(kept + size), faulty(false)
+    Memory(const char *name, const struct cdma_attributes &attributes, uint64_t kept, uint64_t size)
+        : name(name), attributes(attributes), base((1 + below((1ull << (ADDRESS_BITS - 24)) - 2)) << 24),
+          end(base + (kept + size + 4095) / 4096 * 4096), kept(kept), bytes(end - base), faulty(false)
     {
     }
 
-    void begin_round()
+    void fill()
     {
         std::generate(bytes.begin() + kept, bytes.end(), [] { return (uint8_t)below(256); });
         expected = bytes;
@@ -84,27 +94,27 @@ struct Memory {
     {
         uint64_t address = ((next + alignment - 1) / alignment + below(4)) * alignment;
         next = address + size;
-        if (next > base + bytes.size())
+        if (next > end)
             fail("the bench's %s memory is too small", name);
         return address;
     }
-    void load(uint64_t address, const Bytes &data)
-    {
-        std::copy(data.begin(), data.end(), bytes.begin() + (address - base));
-        expect(address, data.data(), data.size());
-    }
+    uint8_t *at(uint64_t address) { return &bytes[address - base]; }
     void expect(uint64_t address, const uint8_t *data, size_t size)
     {
         std::copy(data, data + size, expected.begin() + (address - base));
     }
-    void compare(const char *after) const
+    void load(uint64_t address, const Bytes &data)
     {
-        for (size_t at = kept; at < bytes.size(); at++)
-            if (bytes[at] != expected[at])
-                fail("%s: the byte at 0x%llx of %s memory is 0x%02x, not 0x%02x", after, (unsigned long long)(base + at),
-                     name, bytes[at], expected[at]);
+        std::copy(data.begin(), data.end(), at(address));
+        expect(address, data.data(), data.size());
     }
-    volatile uint32_t *words(uint64_t offset) { return reinterpret_cast<volatile uint32_t *>(&bytes[offset]); }
+    void compare(const char *after)
+    {
+        for (uint64_t address = base + kept; address < end; address++)
+            if (*at(address) != expected[address - base])
+                fail("%s: the byte at 0x%llx of %s memory is 0x%02x, not 0x%02x", after, (unsigned long long)address,
+                     name, *at(address), expected[address - base]);
+    }
 };
 
 // What answers at one AXI port. Each channel pauses at a rate of its own, and each port has a latency of its own.
@@ -123,10 +133,10 @@ public:
     void sample()
     {
         now++;
-        if (p.arvalid && p.arready)
-            reads.push_back(request(p.arid, p.araddr, p.arlen, p.arsize, p.arburst));
-        if (p.awvalid && p.awready)
-            writes.push_back(request(p.awid, p.awaddr, p.awlen, p.awsize, p.awburst));
+        if (p.ar.valid && p.ar.ready)
+            reads.push_back(request(p.ar));
+        if (p.aw.valid && p.aw.ready)
+            writes.push_back(request(p.aw));
         if (p.wvalid && p.wready) {
             const uint8_t *data = static_cast<const uint8_t *>(p.wdata.place);
             beats.push_back(Beat{Bytes(data, data + beat_bytes), p.wstrb, p.wlast != 0});
@@ -153,8 +163,8 @@ public:
             p.bvalid.set(1);
             answers.pop_front();
         }
-        p.arready.set(reads.size() < 16 && chance(2));
-        p.awready.set(writes.size() < 16 && chance(3));
+        p.ar.ready.set(reads.size() < 16 && chance(2));
+        p.aw.ready.set(writes.size() < 16 && chance(3));
         p.wready.set(beats.size() < 16 && chance(4));
     }
 
@@ -165,17 +175,20 @@ private:
 
     bool chance(unsigned channel) const { return below(256) < rates[channel]; }
 
-    Burst request(uint64_t id, uint64_t address, uint64_t length, uint64_t size, uint64_t burst) const
+    Burst request(const AddressPins &a) const
     {
-        uint64_t bytes = (length + 1) * beat_bytes, last = address + bytes - 1;
-        if (burst != 1 || 1u << size != beat_bytes || address % beat_bytes || address >> 12 != last >> 12)
+        uint64_t address = a.addr, beats = a.len + 1, bytes = beats * beat_bytes, last = address + bytes - 1;
+        if (a.burst != 1 || 1u << a.size != beat_bytes || address % beat_bytes || address >> 12 != last >> 12)
             fail("%s: a burst is none of whole beats within 4 KiB: address 0x%llx, %llu bytes", name,
                  (unsigned long long)address, (unsigned long long)bytes);
-        if (address < memory.base || last >= memory.base + memory.bytes.size())
+        if (address < memory.base || last >= memory.end)
             fail("%s: access outside of the memory, at 0x%llx", name, (unsigned long long)address);
         if (lane >= 0 && (address / BLOCK_BYTES % LANES != (unsigned)lane || last / BLOCK_BYTES % LANES != (unsigned)lane))
             fail("%s: access to a block of another lane, at 0x%llx", name, (unsigned long long)address);
-        return Burst{address, (unsigned)length + 1, (unsigned)id, now + latency + below(8)};
+        const struct cdma_attributes &wanted = memory.attributes;
+        if (a.cache != wanted.cache || a.prot != wanted.prot || a.qos != wanted.qos || a.user != wanted.user)
+            fail("%s: wrong attributes of the access at 0x%llx", name, (unsigned long long)address);
+        return Burst{address, (unsigned)beats, (unsigned)a.id, now + latency + below(8)};
     }
 
     bool meets_fault(const Burst &burst, uint64_t from, uint64_t bytes, bool write) const
@@ -198,7 +211,7 @@ private:
         }
         const Burst &burst = reads.front();
         uint64_t address = burst.address + read_beats * beat_bytes;
-        std::memcpy(p.rdata.place, &memory.bytes[address - memory.base], beat_bytes);
+        std::memcpy(p.rdata.place, memory.at(address), beat_bytes);
         p.rid.set(burst.id);
         p.rresp.set(meets_fault(burst, address, beat_bytes, false) ? 2 : 0);
         p.rlast.set(++read_beats == burst.beats);
@@ -213,12 +226,12 @@ private:
     {
         const Burst &burst = writes.front();
         const Beat &beat = beats.front();
-        uint64_t at = burst.address + write_beats * beat_bytes - memory.base;
+        uint8_t *place = memory.at(burst.address + write_beats * beat_bytes);
         if (beat.last != (++write_beats == burst.beats))
             fail("%s: wlast is at the wrong beat of the burst at 0x%llx", name, (unsigned long long)burst.address);
         for (unsigned n = 0; n < beat_bytes; n++)
             if (beat.strobes >> n & 1)
-                memory.bytes[at + n] = beat.data[n];
+                place[n] = beat.data[n];
         if (beat.last) {
             bool error = meets_fault(burst, burst.address, burst.beats * beat_bytes, true);
             answers.push_back(Answer{burst.id, error ? 2u : 0u, now + latency + below(8)});

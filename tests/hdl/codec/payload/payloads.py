@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any
 
 from cdma.golden.reference.exponents import MANTISSA, compress_exponents, decompress_exponents
 from cdma.golden.reference.lines import MalformedError
@@ -12,7 +11,7 @@ from cdma.golden.reference.tags_first import compress_tags_first, decompress_tag
 from cdma.hdl.codec.line_record import GROUP_BYTES
 from cdma.hdl.codec.payload.unpacking import PayloadError
 
-__all__ = ["LINE", "Beat", "Block", "Feed", "damaged", "random_floats", "random_raw", "sampled"]
+__all__ = ["LINE", "Beat", "Block", "damaged", "random_floats", "random_raw", "sampled"]
 
 LINE = 128
 
@@ -24,16 +23,6 @@ class Beat:
     content: bytes | None
     last: bool
     result: tuple[PayloadError, int] | None
-
-
-@dataclass(frozen=True)
-class Feed:
-    """What the unpacker gets of a block."""
-
-    order: dict[str, Any]
-    words: list[int]
-    lines: list[dict[str, Any]]
-    data: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -72,12 +61,6 @@ class Block:
         tagged = len(self.headers) - self.headers.count(0xFF) - self._counted(4) if self.exponents else self.lines
         return tagged * LINE // self.element // 8
 
-    @property
-    def parts(self) -> tuple[bytes, bytes, bytes]:
-        """Facts, tags and data of the payload."""
-        behind = self.fact_bytes + self.tag_bytes
-        return self.payload[:self.fact_bytes], self.payload[self.fact_bytes:behind], self.payload[behind:]
-
     def _expanded(self) -> tuple[bytes | None, tuple[str, int, int | None] | None]:
         """Its raw bytes, or the reason, the byte and the line of its fault, from the reference."""
         decompress = decompress_exponents if self.exponents else decompress_tags_first
@@ -113,50 +96,6 @@ class Block:
         count = -(-self.raw_bytes // size) if not self.refused() else line * LINE // size + 1
         return [Beat(None if raw is None else raw[k * size:(k + 1) * size], k == count - 1,
                      (code, line) if k == count - 1 else None) for k in range(count)]
-
-    def records(self) -> list[dict[str, Any]]:
-        """Its lines, with exponents."""
-        base, widths_at = 0, len(self.headers) + self._counted(7)
-        bases = iter(self.payload[len(self.headers):widths_at])
-        widths = iter(self.payload[widths_at:widths_at + self._counted(6)])
-        records = []
-        for header in self.headers:
-            zero, width = header == 0xFF, header & 7
-            if not zero and header >> 7:
-                base = next(bases)
-            fewer = next(widths) if not zero and header >> 6 & 1 else 0
-            less, whole = [fewer >> 2 * group & 3 for group in range(4)], width == 7
-            records.append({"bad": not zero and max(less) > width, "record": {
-                "zero": zero, "dense": header >> 4 & 1, "signs": header >> 3 & 1, "escape": header >> 5 & 1,
-                "base": 255 if whole else base, "width": 8 if whole else width, "less": less}})
-        return records
-
-    def feed(self, size: int, sizes: tuple[int, ...], rng: random.Random, exponents: tuple[int, ...] = ()) -> Feed:
-        """Words, rows and order, in a build with these exponents; what does not count in them is noise."""
-        grain, facts, word = 1 if exponents else min(sizes), self.fact_bytes, size // 8
-        units, behind = size // grain, facts + self.tag_bytes
-        order: dict[str, Any] = {"element": {f"b{each}": each == self.element for each in sizes}}
-        if exponents:
-            order |= {"exponents": self.exponents} | ({"half": facts % word != 0} if size == 64 else {})
-        refused = self.refused()
-        if refused:
-            order |= {"beats": refused[1] * LINE // size, "tail": rng.randrange(units), "start": 0, "bare": 1,
-                      "error": refused[0]}
-            return Feed(order, [], [], [])
-        padded = self.payload + rng.randbytes(size)
-        rows = [int.from_bytes(padded[at:at + size], "little") for at in range(0, len(self.payload), size)]
-        words = [int.from_bytes(padded[at:at + word], "little")
-                 for at in range(facts // word * word, behind, word)] if self.tag_bytes else []
-        bare = len(self.payload) == behind
-        data = [] if bare else rows[behind // size:]
-        found = [{"data": row, "last": number == len(data) - 1, "end": rng.randrange(units + 1),
-                  "ragged": rng.getrandbits(1)} for number, row in enumerate(data)]
-        if found:
-            in_last = (len(self.payload) - 1) % size + 1
-            found[-1] |= {"end": in_last // grain, "ragged": in_last % grain != 0}
-        order |= {"beats": -(-self.raw_bytes // size) - 1, "tail": self.raw_bytes // grain % units,
-                  "start": 0 if bare else behind // grain % units, "bare": bare, "error": PayloadError.OK}
-        return Feed(order, words, self.records(), found)
 
 
 def random_raw(rng: random.Random, length: int, element: int, density: float) -> bytes:

@@ -10,10 +10,18 @@ from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
 from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import LINE, Beat, Block
-from tests.hdl.codec.payload.unpacked import run_unpacking
-from tests.hdl.ports import Source
+from tests.hdl.ports import Sink, Source, play
 
-__all__ = ["Payload", "Play"]
+__all__ = ["PARTS", "Payload", "Play"]
+
+PARTS = [
+    "cdma.hdl.codec.payload.block_result.BlockResult", "cdma.hdl.codec.payload.group_decoder.GroupDecoder",
+    "cdma.hdl.codec.payload.header_counter.HeaderCounter", "cdma.hdl.codec.payload.line_reader.LineReader",
+    "cdma.hdl.codec.payload.line_reader.Section", "cdma.hdl.codec.payload.payload_order.PayloadOrder",
+    "cdma.hdl.codec.payload.payload_ring.PayloadRing", "cdma.hdl.codec.payload.payload_store.PayloadStore",
+    "cdma.hdl.codec.payload.row_ring.RowRing", "cdma.hdl.codec.payload.row_unpacker.RowUnpacker",
+    "cdma.hdl.codec.payload.tag_slicer.TagSlicer", "cdma.hdl.codec.payload.tag_words.TagWords"]
+"""Components whose faults show here; mutants of them were tried."""
 
 PAIR = 32
 """With exponents and narrower beats, the core's beats have so many bytes."""
@@ -116,9 +124,26 @@ class Play:
                  cycles: int = 20_000) -> int:
         """Plays them; returns the cycles from the first beat to the last one."""
         rows = [row for payload in payloads for row in payload.rows(self.row_bytes, rng)]
-        source = Source(self.dut.i, rows, rng, busy)
         beats = [beat for payload in payloads for beat in payload.beats]
-        return run_unpacking(self.bench, self.dut, self.size, [source], beats, rng, ready, cycles)
+        dut, size = self.dut, self.size
+
+        def read(ctx: Any) -> Beat:
+            wanted, beat = sink.left[0], ctx.get(dut.o.payload)
+            count = beat.keep.bit_count() if beat.last else size
+            assert not beat.last or beat.keep == (1 << count) - 1
+            error = ctx.get(dut.error)
+            return Beat(None if wanted.content is None else beat.data.to_bytes(size, "little")[:count],
+                        bool(beat.last), (PayloadError(error.code), error.line) if beat.last else None)
+
+        source, sink = Source(dut.i, rows, rng, busy), Sink(dut.o, beats, read, rng, ready)
+        took = 0
+
+        async def process(ctx: Any) -> None:
+            nonlocal took
+            took = await play(ctx, [source], sink, quiet=10)
+
+        self.bench.run(process, cycles=cycles)
+        return took
 
     def cycles(self, payload: Payload, rng: random.Random, among: int) -> list[int]:
         """Those of the first ``among`` cycles in which the output is valid, if a payload goes in from cycle 0 on.

@@ -21,7 +21,11 @@ from tests.hdl.ports import Sink, Source, play
 
 PARTS = [
     "cdma.hdl.codec.payload.block_lengths.BlockLengths", "cdma.hdl.codec.payload.block_reader.BlockReader",
-    "cdma.hdl.codec.payload.merger.Merger"]
+    "cdma.hdl.codec.payload.exponent_range.ExponentRange", "cdma.hdl.codec.payload.metadata_writer.MetadataWriter",
+    "cdma.hdl.codec.payload.group_coder.GroupCoder", "cdma.hdl.codec.payload.group_mask.GroupMask",
+    "cdma.hdl.codec.payload.line_metadata.LineMetadata", "cdma.hdl.codec.payload.merger.Merger",
+    "cdma.hdl.codec.payload.metadata_packer.MetadataPacker", "cdma.hdl.codec.payload.row_packer.RowPacker",
+    "cdma.hdl.codec.payload.tag_writer.TagWriter"]
 """Components whose faults show here; mutants of them were tried."""
 
 _CODINGS = {(1, False): Coding.ZVC8, (2, False): Coding.ZVC16, (4, False): Coding.ZVC32,
@@ -270,7 +274,9 @@ def test_every_kind_of_line(size: int) -> None:
     # A group alone, at each place.
     lines += [bytes(32 * k) + lines[-1][:32] + bytes(96 - 32 * k) for k in range(4)]
     rng.shuffle(lines)
-    _run(_EXPONENTS[1], [_Packet(b"".join(lines), size, False, True)], 1.0, 1.0)
+    # Whole exponents with signs, no element zero: a block with the most bytes of rests.
+    rests = b"".join(_line(rng, size, 255, [255] * 4, 1.0, True, 0.0) for _ in range(4))
+    _run(_EXPONENTS[1], [_Packet(b"".join(lines), size, False, True), _Packet(rests, size, False, True)], 1.0, 1.0)
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -14,6 +14,7 @@ import pytest
 
 from cdma.golden.reference.exponents import decompress_exponents
 from cdma.golden.reference.lines import MalformedError
+from cdma.hdl.codec.coding import largest_payload, most_metadata
 from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
 from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.codec.payload.payloads import Block, damaged, random_floats, random_raw, sampled
@@ -23,7 +24,7 @@ _BLOCK = 512
 
 # Bytes of a beat, element sizes, those with exponents, and for a lane the beats of a row.
 _PLAIN: list[Any] = [(32, (1, 2, 4), (), 0), (16, (1, 2, 4), (), 0), (64, (1, 2, 4), (), 0), (16, (2, 4), (), 0),
-                     (32, (4,), (), 0)]
+                     (32, (4,), (), 0), (16, (1,), (), 0), (16, (2,), (), 0), (16, (1, 2), (), 0), (16, (1, 4), (), 0)]
 _EXPONENTS: list[Any] = [(32, (1, 2, 4), (2, 4), 0), (64, (2, 4), (2, 4), 0), (16, (2, 4), (2, 4), 0)]
 _LANES: list[Any] = [
     (16, (1, 2, 4), (), 1), (16, (4,), (), 4), (16, (2, 4), (), 2), (32, (1, 2, 4), (), 2), (32, (1, 2, 4), (), 4),
@@ -253,6 +254,20 @@ def test_latency_is_as_stated(build: Any, kind: str, length: int, cycles: int) -
     assert play.cycles(_block(rng, play, kind, length, 0.4), rng, beats + 40) == list(range(cycles, cycles + beats))
 
 
-def test_rows_of_another_width() -> None:
-    with pytest.raises(ValueError, match="row_bytes must be 16, 32 or 64 for beats of 16 bytes, not 128"):
-        BlockDecompressor(16, (4,), 4096, for_lane=True, row_bytes=128)
+@pytest.mark.parametrize(("arguments", "words"), [
+    ({"beat_bytes": 16, "for_lane": True, "row_bytes": 128},
+     "row_bytes must be 16, 32 or 64 for beats of 16 bytes, not 128"),
+    ({"rows": 17}, "rows must be at least 18 for blocks of 512 bytes, not 17"),
+    ({"rows": 18, "exponents": (2,)}, "rows must be at least 19 for blocks of 512 bytes, not 18")])
+def test_what_is_refused(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        BlockDecompressor(**{"beat_bytes": 32, "element_bytes": (2, 4), "block_bytes": 512} | arguments).elaborate(None)
+
+
+def test_the_most_bytes_of_a_block() -> None:
+    """Tags, and with exponents three bytes more for each line, filled up to whole words."""
+    assert [most_metadata(4096, *sizes) for sizes in (((1, 2, 4),), ((1, 2, 4), (2, 4)), ((2, 4), (2,)))] == [
+        512, 512, 96 + 256]
+    assert most_metadata(640, (4,), (4,)) == 16 + 20
+    assert [largest_payload(4096, *sizes) for sizes in (((4,),), ((2, 4), (2, 4)), ((1, 2), (2,)))] == [
+        4096 + 128, 4096 + 32 + 256, 4096 + 512]

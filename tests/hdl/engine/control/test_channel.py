@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cdma.golden.engine import Completion, Descriptor, Status
+from cdma.golden.engine import Completion, Descriptor, Parameters, Status
 from cdma.golden.engine import Operation as GoldenOperation
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.channel import Channel
 from cdma.hdl.engine.control.descriptor import Operation
 from tests.hdl.bench import clocked, pulse
-from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import Path, good, simulated, words_of
 
 _CONFIG = EngineConfig(lanes=3, block_bytes=512, buffer_bytes=1024)
@@ -45,7 +44,7 @@ class _Bench:
         self.dut = Channel(config.replace(transfers_in_flight=in_flight), operation)
         self.path = Path(self.dut.request, self.dut.result, self.dut.aborting, self.rng, in_flight, busy=0.5)
         self.path.cycles = 12
-        self.built = parameters(config)
+        self.built = Parameters.of(config)
         self.completions: list[Completion] = []
         self.causes: list[tuple[int, int]] = []
         self.accounts: list[tuple[int, int]] = []

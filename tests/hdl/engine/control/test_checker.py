@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from cdma.golden.engine import OPEN, WINDOW_BYTES, Descriptor, Window, Windows
+from cdma.golden.engine import OPEN, WINDOW_BYTES, Descriptor, Parameters, Window, Windows
 from cdma.golden.engine import Operation as GoldenOperation
 from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.control.checker import Checker
 from cdma.hdl.engine.control.descriptor import Operation
 from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import clocked
-from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import good, window_pages, words_of
 
 _MOST = 1 << 40
@@ -124,7 +123,7 @@ def _random(rng: random.Random, config: EngineConfig, operation: int) -> Descrip
 def _run(config: EngineConfig, operation: Operation, cases: list[Descriptor],
          windows: list[Windows] | None = None) -> Counter[int]:
     """Checks descriptors one after the other, each as golden does; how often each status came."""
-    dut, built, seen = Checker(config, operation), parameters(config), Counter()
+    dut, built, seen = Checker(config, operation), Parameters.of(config), Counter()
 
     async def process(ctx: Any) -> None:
         for asked, inside in zip(cases, windows or [OPEN] * len(cases), strict=True):

@@ -11,6 +11,9 @@ from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import pages, registers, reserved, with_options
 from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, SLVERR, Bench, good, simulated
 
+PARTS = ["cdma.hdl.engine.control.bank.Bank"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _CONFIGS = [load_engine("tiny"), load_engine("wide").replace(
     address_bits=64, crc=False, attribute_registers=True, user_bits=5, lane_user=17, link_cache=15, link_qos=3,
     address_windows=True, write_back=True, buffer_parity=True),

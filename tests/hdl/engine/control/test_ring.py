@@ -14,7 +14,6 @@ from cdma.golden.engine import OPEN, WINDOW_BYTES, Parameters, Window, Windows
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.ring import Ring
 from tests.hdl.bench import clocked
-from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import window_pages
 
 _REGISTERS = ("base_lo", "base_hi", "size", "tail", "control")
@@ -149,7 +148,7 @@ def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
     rng = random.Random(address_bits)
     config = EngineConfig(address_bits=address_bits, address_windows=windows)
     dut = Ring(config, writes)
-    model = _Model(parameters(config), writes=writes)
+    model = _Model(Parameters.of(config), writes=writes)
     seen: Counter[tuple[str, bool]] = Counter()
     outside: Counter[str] = Counter()
     full, wraps, most = 0, 0, 0

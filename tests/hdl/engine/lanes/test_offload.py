@@ -21,6 +21,9 @@ from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 from tests.hdl.engine.link.streams import activations, sparse
 
+PARTS = ["cdma.hdl.engine.lanes.framer.Framer"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _SPOILED = 3    # cycles from the read of a wrong row to `spoiled`, at most
 
 

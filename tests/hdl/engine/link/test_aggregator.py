@@ -15,6 +15,9 @@ from cdma.hdl.engine.link.aggregator import Aggregator
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Source
 
+PARTS = ["cdma.hdl.engine.link.barrel_shifter.BarrelShifter"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _CONFIGS = {
     "tiny": EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=1024),
     "two": EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=2048, buffer_bytes=4096),

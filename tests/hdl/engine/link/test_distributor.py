@@ -18,6 +18,9 @@ from tests.hdl.bench import Bench, clocked
 from tests.hdl.engine.link.streams import activations, damage, expected, packed, stream_beats
 from tests.hdl.ports import Source
 
+PARTS = ["cdma.hdl.codec.blocks.header_parser.HeaderParser", "cdma.hdl.engine.link.realigner.Realigner"]
+"""Components whose faults show here; mutants of them were tried."""
+
 _ADDRESS = 5 << 20
 
 

@@ -16,7 +16,7 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.crc32c import crc32c
 from cdma.golden.codec.narrowing import narrow
-from cdma.golden.engine import Completion, Descriptor, Engine, Fault, Operation, Response, Status
+from cdma.golden.engine import Completion, Descriptor, Engine, Fault, Operation, Parameters, Response, Status
 from cdma.golden.engine import Memory as Image
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.pages import SMALLEST_PAGE
@@ -25,7 +25,6 @@ from cdma.hdl.engine.paths.offload import OffloadPath
 from cdma.hdl.engine.paths.prefetch import PrefetchPath
 from tests.hdl.bench import Bench, Process, pulse
 from tests.hdl.engine.axi.memory import SIZE, Memory
-from tests.hdl.engine.built import parameters
 from tests.hdl.engine.link.streams import activations
 
 __all__ = ["CONFIG", "LEAN", "SINGLE", "UNEVEN", "PathBench", "path"]
@@ -96,7 +95,7 @@ class PathBench:
         self.most = 0                   # transfers that had been taken when a result came
         self.beats = self.busy = 0      # on the link, and as events tell
         self.memory_stalls = self.buffer_stalls = self.buffer_errors = 0
-        self.golden = Engine(parameters(config), Image(0, np.frombuffer(bytes(content), np.uint8).copy()),
+        self.golden = Engine(Parameters.of(config), Image(0, np.frombuffer(bytes(content), np.uint8).copy()),
                              Image(0, np.frombuffer(bytes(self.link.content), np.uint8).copy()))
 
     def asked(self, raw_bytes: int = 0, *, place: int = _PLACE, device: int | None = None, form: int = 0,

@@ -19,10 +19,10 @@ from cdma.hdl.codec.coding import (
 )
 from cdma.hdl.codec.payload.unpacking import PayloadError, order_layout, unit_bytes
 
-__all__ = ["PayloadFacts"]
+__all__ = ["PayloadOrder"]
 
 
-class PayloadFacts(wiring.Component):
+class PayloadOrder(wiring.Component):
     """Finds the order of a block, and the bytes that its payload begins with. Combinational.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Finds the facts of a line: its record, header, base and widths, and how many bytes its rests take."""
+"""Finds the line metadata: its record, header, base and widths, and how many bytes its rests take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cdma.hdl.codec.payload.exponent_range import ExponentRange
 from cdma.hdl.codec.payload.tag_writer import group_counts_layout
 from cdma.hdl.common.bits import pick
 
-__all__ = ["LineFacts"]
+__all__ = ["LineMetadata"]
 
 _WHOLE = 7
 """Bits of a distance that are too many: the line takes whole exponents. This is the width in the header, too."""
@@ -23,7 +23,7 @@ _LESS = 3
 """Most bits that a group may have less than its line."""
 
 
-class LineFacts(wiring.Component):
+class LineMetadata(wiring.Component):
     """Looks at the groups of a line, and says at its end how it is coded.
 
     ::

@@ -30,6 +30,11 @@ class Places:
         """Bytes that are free, in all."""
         return sum(end - start for start, end in self._free)
 
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest place."""
+        return max((end - start for start, end in self._free), default=0)
+
     def rounded(self, size: int) -> int:
         """Bytes of a place for so many: whole grains."""
         return -(-size // self.grain) * self.grain

@@ -1,4 +1,4 @@
-"""Writes the facts of blocks that are coded with exponents: records of lines, lengths, and rows with their tags."""
+"""Writes the metadata of blocks that are coded with exponents: records of lines, lengths, and rows with tags."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.codec.coding import LINE_BYTES, WORD_BYTES
 from cdma.hdl.codec.line_record import line_record_layout
-from cdma.hdl.codec.payload.line_facts import LineFacts
+from cdma.hdl.codec.payload.line_metadata import LineMetadata
 from cdma.hdl.codec.payload.metadata_packer import SECTIONS, MetadataPacker, joining_layout
 from cdma.hdl.codec.payload.tag_writer import group_counts_layout
 from cdma.hdl.common.protected import protection, stream_fifo
 from cdma.hdl.common.sram import LEAST_BITS
 
-__all__ = ["FACT_CYCLES", "FactsWriter", "fact_lengths_layout"]
+__all__ = ["FACT_CYCLES", "MetadataWriter", "metadata_lengths_layout"]
 
 FACT_CYCLES = {32: 11, 64: 9}
-"""Cycles from a block's last beat until the lengths of its facts are known, by the bytes of a beat."""
+"""Cycles from a block's last beat until the lengths of its line metadata are known, by the bytes of a beat."""
 
 _BLOCKS = 2
-"""Blocks that may have ended without their facts being joined."""
+"""Blocks that may have ended without their line metadata being joined."""
 
 _MORE_LINES = 8
 """Lines beside those of the raw store: those that are not whole, and the one that is packed."""
 
 
-def fact_lengths_layout(block_bytes: int) -> data.StructLayout:
-    """Lengths of a block that is coded with exponents: ``words`` of facts, of 4 bytes; bytes of ``rests``."""
+def metadata_lengths_layout(block_bytes: int) -> data.StructLayout:
+    """Lengths of a block that is coded with exponents: ``words`` of line metadata, of 4 bytes; bytes of ``rests``."""
     words = -(-SECTIONS * (block_bytes // LINE_BYTES) // WORD_BYTES)
     return data.StructLayout({"words": range(words + 1), "rests": range(block_bytes // 2 + 1)})
 
 
-class FactsWriter(wiring.Component):
+class MetadataWriter(wiring.Component):
     """Looks at the beats of a block on their way into the raw store, and gives what its coding needs.
 
     ::
 
-                 +------------+-------------------> [FIFO] --> records
-        beats -->| line facts |------------------> [sums] --> lengths
-        groups ->|            |   +----------+
-                 +------------+-->| metadata |
+                 +----------+---------------------> [FIFO] --> records
+        beats -->| line     |---------------------> [sums] --> lengths
+        groups ->| metadata |     +----------+
+                 +----------+---->| metadata |
         joining ----------------->| packer   |--------------> rows
         tags -------------------->|          |
                                   +----------+
@@ -76,21 +76,21 @@ class FactsWriter(wiring.Component):
     Members
     -------
     take, data, present, last, wide, empty : In, waits : Out(1), groups : In
-        As those of :class:`cdma.hdl.codec.payload.line_facts.LineFacts`: beats of blocks that are coded with exponents,
-        and ``groups`` of the tag writer. If ``waits``, no beat of any block may be taken in the next cycle.
+        As those of :class:`cdma.hdl.codec.payload.line_metadata.LineMetadata`: beats of blocks that are coded with
+        exponents, and ``groups`` of the tag writer. If ``waits``, no beat of any block may be taken in the next cycle.
     records : Out(stream.Signature(line_record_layout()))
         A record for each line, in order: for all lines that have a beat.
     joining : In(stream.Signature(joining_layout(sizes, block_bytes)))
-        As ``i`` of :class:`cdma.hdl.codec.payload.metadata_packer.MetadataPacker`: all blocks, those without facts as
-        well.
+        As ``i`` of :class:`cdma.hdl.codec.payload.metadata_packer.MetadataPacker`: all blocks,
+        those without line metadata as well.
     tags : In(stream.Signature(8 * beat_bytes))
         Their rows of tags.
     rows : Out(stream.Signature(8 * beat_bytes))
-        Facts and tags, in rows: those of a block begin a row. What is behind their last word is undefined.
-    lengths : Out(stream.Signature(fact_lengths_layout(block_bytes)))
+        Metadata, in rows: those of a block begin a row. What is behind their last word is undefined.
+    lengths : Out(stream.Signature(metadata_lengths_layout(block_bytes)))
         Lengths of each block. At most two blocks may have ended without them being taken.
     inject : In(3), bad : Out(1)
-        If ``protected``, for the records, for the bytes of facts and for the rows: as
+        If ``protected``, for the records, for the bytes of line metadata and for the rows: as
         :func:`cdma.hdl.common.protected.protection` says.
 
     Source: docs/formats.md, "Exponents".
@@ -117,14 +117,14 @@ class FactsWriter(wiring.Component):
             "joining": In(stream.Signature(joining_layout(sizes, block_bytes))),
             "tags": In(stream.Signature(8 * beat_bytes)),
             "records": Out(stream.Signature(line_record_layout())), "rows": Out(stream.Signature(8 * beat_bytes)),
-            "lengths": Out(stream.Signature(fact_lengths_layout(block_bytes))), **protection(protected, 3),
+            "lengths": Out(stream.Signature(metadata_lengths_layout(block_bytes))), **protection(protected, 3),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # Fewer records would not make a memory, but registers.
         depth = max(self._lines + _MORE_LINES, -(-LEAST_BITS // Shape.cast(line_record_layout()).width))
-        m.submodules.line = line = LineFacts(self._beat_bytes, self._block_bytes)
+        m.submodules.line = line = LineMetadata(self._beat_bytes, self._block_bytes)
         m.submodules.kept = kept = stream_fifo(line_record_layout(), 1 << (depth - 1).bit_length(), self._protected)
         m.submodules.packer = packer = MetadataPacker(*self._shape, self._pipeline, self._protected)
         if self._protected:
@@ -149,8 +149,8 @@ class FactsWriter(wiring.Component):
         self._lengths(m, line)
         return m
 
-    def _lengths(self, m: Module, line: LineFacts) -> None:
-        """Adds up the bytes of facts, and sends their words with the bytes of rests."""
+    def _lengths(self, m: Module, line: LineMetadata) -> None:
+        """Adds up the bytes of line metadata, and sends their words with the bytes of rests."""
         out = self.lengths.payload
         most = SECTIONS * (self._block_bytes // LINE_BYTES)
         count, words = Signal(range(most + 1)), Signal.like(out.words, name="words", reset_less=True)

@@ -7,7 +7,7 @@ import random
 import pytest
 from amaranth.lib import data
 
-from cdma.hdl.common.kept import Kept
+from cdma.hdl.common.record_fifo import RecordFifo
 from tests.hdl.bench import clocked
 
 
@@ -15,7 +15,7 @@ from tests.hdl.bench import clocked
 def test_keeps_as_many_as_it_says(most: int, bits: int) -> None:
     """Records come out in order, as often as many are kept as may be; none changes before it was taken."""
     rng = random.Random(most)
-    dut = Kept(data.StructLayout({"number": bits}), most)
+    dut = RecordFifo(data.StructLayout({"number": bits}), most)
     records = [rng.getrandbits(bits) for _ in range(80)]
 
     async def process(ctx) -> None:
@@ -60,7 +60,7 @@ def test_keeps_as_many_as_it_says(most: int, bits: int) -> None:
 @pytest.mark.parametrize("before", [0, 1, 3])
 def test_an_only_record_passes_at_once_and_others_wait_for_words(before: int) -> None:
     """Of records of four words, the only one is there in the next cycle, and the next one six cycles after a take."""
-    dut = Kept(data.StructLayout({"number": 121}), 6)
+    dut = RecordFifo(data.StructLayout({"number": 121}), 6)
 
     async def process(ctx) -> None:
         for number in range(before + 1):

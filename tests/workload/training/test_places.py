@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdma.engines.places import FullError, Places
+from cdma.workload.training.places import FullError, Places
 
 
 def test_the_whole_memory_is_there_again() -> None:

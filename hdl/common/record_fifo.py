@@ -10,7 +10,7 @@ from amaranth.utils import ceil_log2
 
 from cdma.hdl.common.sram import LEAST_BITS
 
-__all__ = ["WORD_BITS", "Kept", "load_words", "word_memory"]
+__all__ = ["WORD_BITS", "RecordFifo", "load_words", "word_memory"]
 
 WORD_BITS = 32
 """Bits of a row of a memory that keeps records."""
@@ -56,7 +56,7 @@ def load_words(m: Module, target: Value, start: int, word: Value, content: Value
             m.d.sync += target[first - start:end - start].eq(content[first - below:end - below])
 
 
-class Kept(wiring.Component):
+class RecordFifo(wiring.Component):
     """Keeps records in order, in a memory of words; the oldest one is in a register.
 
     ::

@@ -1,0 +1,240 @@
+"""The codec for GPUs in Triton's interpreter: streams, choices, verdicts and roundings are the golden model's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+os.environ["TRITON_INTERPRET"] = "1"        # before Triton's kernels are imported
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdma import gpu
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.errors import StreamError
+from cdma.golden.codec.narrowing import NARROWED_CODINGS, narrow, widen
+from cdma.golden.codec.smallest import SIZED, smallest
+from cdma.workload.dumps import load
+from tests.golden.codec.test_blocks_errors import CASES
+from tests.golden.samples import corners, damaged, floats, free_payload, outcome, raws
+
+torch: Any = import_module("torch")
+ROOT = Path(__file__).resolve().parents[2]
+by_coding = pytest.mark.parametrize("coding", SIZED, ids=lambda coding: coding.name)
+few = settings(max_examples=8, deadline=None, derandomize=True,
+               suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def tensor(raw: bytes | np.ndarray) -> Any:
+    return torch.from_numpy(np.frombuffer(raw, np.uint8).copy())
+
+
+def check(raw: bytes | np.ndarray, coding: Coding, block_bytes: int = 4096) -> None:
+    """The stream, its index and what comes back."""
+    made = gpu.compress(tensor(raw), [coding], block_bytes=block_bytes)
+    stream = made.content().numpy()
+    assert stream.tobytes() == blocks.compress(raw, coding, block_bytes).tobytes()
+    assert made.index.tolist() == [block.payload_bytes for block in blocks.headers(stream)]
+    back, right = gpu.expand(made)
+    assert bool(right) and back.numpy().tobytes() == bytes(raw)
+
+
+@by_coding
+def test_corners(coding: Coding) -> None:
+    check(b"".join(corners(coding.element_bytes)), coding)
+
+
+@by_coding
+@pytest.mark.parametrize("elements", [0, 1, 33, 127])
+def test_short_blocks(coding: Coding, elements: int) -> None:
+    size = coding.element_bytes
+    check(floats(elements, size, 3) + bytes(size * (elements > 33)), coding, 512)
+
+
+@pytest.mark.parametrize(("coding", "block_bytes"), [(Coding.BFLOAT16, 1024), (Coding.ZVC32, 16384)])
+def test_other_blocks(coding: Coding, block_bytes: int) -> None:
+    check(floats(block_bytes, coding.element_bytes, 5), coding, block_bytes)
+
+
+@by_coding
+@few
+@given(data=st.data())
+def test_any_bytes(coding: Coding, data: st.DataObject) -> None:
+    check(data.draw(raws(coding.element_bytes)), coding, 1024)
+
+
+@pytest.mark.parametrize(("dump", "dtype", "coding"), [
+    ("sums_gpt", "bfloat16", Coding.BFLOAT16), ("sums_gpt", "float32", Coding.BFLOAT16),
+    ("digits_cnn", "float32", Coding.FLOAT32), ("sparse", "float32", Coding.ZVC32)])
+def test_shipped_values_choose(dump: str, dtype: str, coding: Coding) -> None:
+    """bfloat16, float32 that holds bfloat16, float32, and zeros among any bits."""
+    if dump == "sparse":
+        rng = np.random.default_rng(1)
+        raw = (rng.integers(1, 1 << 32, 6000, np.uint32) * rng.integers(0, 2, 6000, np.uint32)).view(np.uint8)
+    else:
+        raw = np.concatenate([array.reshape(-1).view(np.uint8)[:8192] for array in
+                              load(next(ROOT.glob(f"workload/data/{dump}.*"))).values()])[:24000]
+    values = tensor(raw).view(torch.bfloat16 if dump == "sums_gpt" else torch.float32).to(getattr(torch, dtype))
+    made = gpu.compress(values)
+    assert Coding(int(made.coding)) == coding == smallest(values.view(torch.uint8).numpy(), made.codings)
+    assert made.content().numpy().tobytes() == blocks.compress(values.view(torch.uint8).numpy(), coding).tobytes()
+    assert torch.equal(gpu.decompress(made).view(torch.uint8), values.view(torch.uint8))
+    held = gpu.compress(values, backend="golden")
+    assert held.content().tolist() == made.content().tolist() and int(held.coding) == coding
+
+
+@pytest.mark.parametrize("form", NARROWED_CODINGS)
+def test_narrowing(form: int) -> None:
+    rng = np.random.default_rng(1)
+    bits = np.concatenate([rng.integers(0, 1 << 32, 700, dtype=np.uint64).astype(np.uint32), np.array([
+        0, 1 << 31, 0x7F800000, 0xFF800000, 0x7F800001, 0xFFFFFFFF, 0x7F7FFFFF, 0x3F808000, 0x3F818000, 0x477FEFFF,
+        0x477FF000, 0x33000000, 0x33000001, 0x387FFFFF, 0x00008000, 0xB8000001], np.uint32),
+        (rng.standard_normal(1500) * 1e-4).astype(np.float32).view(np.uint32)])
+    made = gpu.compress(torch.from_numpy(bits.view(np.float32)), narrowing=form)
+    codes = narrow(bits, form)
+    assert made.content().numpy().tobytes() == blocks.compress(codes, int(made.coding), 2048).tobytes()
+    assert gpu.decompress(made).numpy().tobytes() == widen(codes, form).tobytes()
+    every = np.arange(1 << 16, dtype=np.uint16)
+    packed = torch.from_numpy(blocks.compress(every, Coding.ZVC16, 16384))
+    read = gpu.of_stream(packed, every.shape, torch.float32, narrowing=form, block_bytes=32768)
+    back, right = gpu.expand(read)
+    assert bool(right) and back.numpy().tobytes() == widen(every, form).tobytes()
+
+
+def verdict(stream: bytes, block_bytes: int, raw_bytes: int, index: Any) -> None:
+    """That of the golden model with an index from the headers; with another one at least no stream that is wrong."""
+    def read() -> bytes:
+        found = gpu.of_stream(tensor(stream), (raw_bytes,), torch.uint8, block_bytes=block_bytes)
+        return gpu.decompress(found).numpy().tobytes()
+
+    wanted = outcome(blocks.decompress, stream, block_bytes, raw_bytes)
+    assert outcome(read) == wanted
+    if index is None:
+        index = torch.tensor([block.payload_bytes for block in _walk(stream)], dtype=torch.int32).to(torch.uint16)
+    found = gpu.of_stream(tensor(stream), (raw_bytes,), torch.uint8, block_bytes=block_bytes, index=index)
+    back, right = gpu.expand(found)
+    if bool(right):
+        assert back.numpy().tobytes() == wanted
+    else:
+        assert isinstance(wanted, tuple) or index.numel() * block_bytes < raw_bytes or Coding.LINES32 in {
+            block.coding for block in _walk(stream)}
+
+
+def _walk(stream: bytes) -> list[blocks.Block]:
+    found: list[blocks.Block] = []
+    with suppress(StreamError):
+        for block in blocks.headers(stream):
+            found.append(block)
+    return found
+
+
+@pytest.mark.parametrize(("stream", "options"), [case[1:3] for case in CASES if "crc" not in case[2]],
+                         ids=[case[0] for case in CASES if "crc" not in case[2]])
+def test_verdicts(stream: bytes, options: dict[str, int]) -> None:
+    size = options.get("block", 512)
+    known = options.get("raw_bytes")
+    most = (len(list(_walk(stream))) or 1) * size
+    for length in [known] if known is not None else [most, int.from_bytes(stream[4:8], "little") % size or 4]:
+        verdict(stream, size, length, None)
+
+
+@by_coding
+@few
+@given(data=st.data())
+def test_damaged_streams(coding: Coding, data: st.DataObject) -> None:
+    size = coding.element_bytes
+    raw = data.draw(raws(size))
+    made = gpu.compress(tensor(raw), [coding], block_bytes=512, backend="golden")
+    verdict(data.draw(damaged(made.content().numpy().tobytes())), 512, len(raw), made.index)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_streams_of_other_writers(size: int) -> None:
+    for seed in range(6):
+        payload = free_payload(size, 8, seed)
+        stream = len(payload).to_bytes(2, "little") + bytes([0x20 | size, 0]) + payload + bytes(-len(payload) % 4)
+        verdict(stream, 1024, 1024, None)
+
+
+def test_an_index_of_another_stream_is_no_fault_of_the_stream() -> None:
+    raw = floats(512, 2, 3)
+    made = gpu.compress(tensor(raw), [Coding.BFLOAT16], block_bytes=512, backend="golden")
+    other = made.index.to(torch.int32).flip(0).to(torch.uint16)
+    found = gpu.of_stream(made.content(), (1024,), torch.uint8, block_bytes=512, index=other)
+    assert not bool(gpu.expand(found)[1])
+    assert gpu.decompress(found).numpy().tobytes() == raw
+
+
+def test_mistakes() -> None:
+    values = torch.zeros(10, dtype=torch.float32)
+    for call, message in [
+            (lambda: gpu.compress(values, block_bytes=4000), "block_bytes must be a power of two"),
+            (lambda: gpu.compress(values.double(), narrowing=1), "only float32 can be narrowed, not torch.float64"),
+            (lambda: gpu.compress(torch.zeros(3, dtype=torch.uint8), [Coding.ZVC32]), "none of the codings zvc32"),
+            (lambda: gpu.compress(values, backend="cuda"), "the backend cuda needs a GPU, not cpu"),
+            (lambda: gpu.compress(values, backend="fast"), "must be cuda, triton or golden")]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            call()
+
+
+_COMPILES = """
+import sys, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from cdma.gpu.decode import decode
+from cdma.gpu.encode import encode, measure
+size, coding, arch = map(int, sys.argv[1:])
+values = {1: "*u8", 2: "*i16", 4: "*i32"}[size]
+fixed = {"SIZE": size, "LINES": 32, "NARROW": 0}
+common = {"elements": "i64", "first": "i32"}
+for kernel, types, more in (
+        (measure, {"raw": values, "lengths": "*i32", "elements": "i64", "blocks": "i32", "first": "i32"},
+         {"EXPONENTS": size > 1}),
+        (encode, {"raw": values, "stream": "*u8", "places": "*i64", "chosen": "*i32", "elements": "i64",
+                  "first": "i32"}, {"CODING": coding}),
+        (decode, {"stream": "*u8", "places": "*i64", "lengths": "*u16", "out": values, "state": "*u8",
+                  "stream_bytes": "i64", "raw_bytes": "i64", "first": "i32"}, {"CODING": coding, "RAW": 1})):
+    constants = fixed | more
+    signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
+    constants = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
+    made = triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", arch, 32))
+    assert made.asm["cubin"] and f"sm_{arch}" in made.asm["ptx"]
+"""
+
+
+@pytest.mark.parametrize(("coding", "arch"), [
+    *((coding, 90) for coding in SIZED), (Coding.BFLOAT16, 80), (Coding.ZVC32, 80)])
+def test_kernels_compile_without_a_gpu(coding: Coding, arch: int) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    subprocess.run([sys.executable, "-c", _COMPILES, str(coding.element_bytes), str(int(coding)), str(arch)], cwd=ROOT,
+                   check=True, env=environment | {"PYTHONPATH": str(ROOT)})
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+def test_cuda_compiles_without_a_gpu(arch: int) -> None:
+    from cdma.gpu import cuda, nvrtc
+
+    if nvrtc.compiler() is None:
+        pytest.skip("NVRTC is not installed: it is in the extra gpu on x86-64")
+    code = nvrtc.cubin(cuda.SOURCE.read_text(), cuda.SOURCE.name, arch)
+    assert all(f"cdma_{kernel}".encode() in code for kernel in ("measure", "encode", "decode"))
+    with pytest.raises(RuntimeError, match=r'NVRTC does not compile x\.cu: x\.cu\(1\): error: '):
+        nvrtc.cubin("kernel", "x.cu", arch)
+
+
+def test_what_it_imports() -> None:
+    """NumPy, PyTorch and Triton: machines with a GPU have no more."""
+    missing = ["amaranth", "cocotb", "google_crc32c", "ml_dtypes", "rich", "safetensors"]
+    script = (f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
+              "import torch; from cdma import gpu, workload; from cdma.golden.codec import blocks; workload.offload\n"
+              "made = gpu.compress(torch.arange(100)); assert gpu.decompress(made).sum() == 4950")
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
