@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "area", "print the area of engines and cores in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
-    parser.add_argument("--target", choices=("generic", "liberty", "ecp5", "xilinx7"),
+    parser.add_argument("--target", choices=("generic", "liberty", "ecp5", "xilinx7", "ultrascale+"),
                         help="what to map to (default: liberty with --liberty, generic without)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library to map to")
     parser.add_argument("--recipe", choices=("fast", "small", "plain"), default="fast",

@@ -36,11 +36,15 @@ for a core, and up to an hour for an engine of several lanes. With --units each 
 itself. Place and route needs the extra 'boards' of this package. --sweep measures area, clock and throughput of both
 cores over beats and pipelines and of the default engine over lanes and pipelines, and marks the Pareto front."""
 
+_ESTIMATED = {"ultrascale+": "ultrascale+", "7-series": "xilinx7"}
+"""The families whose clock is estimated, by their names on the command line."""
+
 _EXAMPLES = """\
   cdma timing --liberty nangate45.lib                        the engine, unit by unit and as a whole (.lib or .lib.gz)
   cdma timing block_compressor --liberty nangate45.lib       a block core, its memories as macros
   cdma timing tiny --target ecp5 --speed 6                   place and route on an ECP5
   cdma timing paper_compressor --target ecp5 --seeds 3       best and median of three
+  cdma timing tiny --target ultrascale+                      an estimate: LUTs, RAMs, levels, and what is over 4 ns
   cdma timing --target ecp5 --units                          unit by unit, also if the whole engine does not fit
   cdma timing --sweep --liberty nangate45.lib --plot sweep.svg"""
 
@@ -50,8 +54,9 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "timing", "print the clock of cores and engines in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
-    parser.add_argument("--target", choices=("cells", "ecp5"), default="cells",
-                        help="cells of a library, or place and route on a Lattice ECP5 (default: cells)")
+    parser.add_argument("--target", choices=("cells", "ecp5", *_ESTIMATED), default="cells",
+                        help="cells of a library, place and route on a Lattice ECP5, or an estimate for AMD's "
+                        "UltraScale+ or 7 series (default: cells)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library")
     parser.add_argument("--recipe", choices=("fast", "small", "plain"), default="fast",
                         help="in cells, map for short paths or few gates, or with Yosys' own scripts and without clock "
@@ -114,6 +119,11 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str
     if call.units:
         units = place_units(_one_engine(configs), **placing)
         return units, _units_text(units)
+    if call.target in _ESTIMATED:
+        from cdma.synth.timing.estimate import estimate
+
+        estimates = [estimate(config, _ESTIMATED[call.target], progress) for config in configs]
+        return estimates, _estimates_text(estimates)
     if call.target == "ecp5":
         placings = [place(config, **placing) for config in configs]
         return placings, _placed_text(placings)
@@ -145,9 +155,9 @@ def _check(call: argparse.Namespace) -> None:
         refuse_pipe(call.liberty).stat()    # before minutes of work
     if call.target == "cells" and call.liberty is None:
         raise ValueError("timing in cells needs a cell library: give --liberty FILE, or --target ecp5")
-    if call.target == "ecp5" and call.liberty is not None:
-        raise ValueError("--liberty is for --target cells, not ecp5")
-    if call.target == "ecp5" and (call.memory_output is not None or call.memory_setup is not None):
+    if call.target != "cells" and call.liberty is not None:
+        raise ValueError(f"--liberty is for --target cells, not {call.target}")
+    if call.target != "cells" and (call.memory_output is not None or call.memory_setup is not None):
         raise ValueError("--memory-output and --memory-setup are for --target cells: leave them out")
     if call.units and call.target != "ecp5":
         raise ValueError("--units places the units of an engine: give it --target ecp5 (in cells engines are timed "
@@ -215,6 +225,32 @@ def _placed_head(report: Mapping[str, Any], placings: Sequence[Mapping[str, Any]
     return (f"{report['device']}, speed grade {report['speed']}, placed and routed by {report['nextpnr']}, "
             f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {has['luts']:,} "
             f"LUTs, {has['block_ram']:,} block RAMs of 18 kbit and {has['dsp']:,} multipliers.")
+
+
+_ESTIMATES = [Column("design", "name"), Column("LUTs", "luts", ","), Column("flip-flops", "flip_flops", ","),
+              Column("RAMs", lambda row: ", ".join(f"{number} {ram}" for ram, number in row["rams"].items()),
+                     left=True),
+              Column("levels", "levels"), Column("ns", "path.ns", ".2f"), Column("MHz", "mhz", ".0f"),
+              Column("over 4 ns", lambda row: f"{row['over']:,} of {row['ends']:,}", left=False)]
+
+_GROUPS = [Column("ends", "ends", ","), Column("ns", "ns", ".2f"), Column("levels", "levels"), Column("from", "start"),
+           Column("to", "end")]
+
+_ESTIMATE = """\
+An estimate for {target}: nothing is placed. Levels of logic in the netlist of {yosys}, in ns: a LUT {lut:g}, a net
+{net:g} and {fan_out:g} for each doubling of its readers, a register {output:g}, block RAM {block_ram:g}; --json has all
+delays."""
+
+
+def _estimates_text(reports: Sequence[Mapping[str, Any]]) -> str:
+    first = reports[0]
+    parts = [_ESTIMATE.format(**first, **first["delays"]), Table(_ESTIMATES, reports).text()]
+    for report in reports:
+        if report["groups"]:
+            about = (f"{report['name']}: ends of paths over {report['over_ns']:g} ns by the units in which they start "
+                     "and end, with the slowest of each:")
+            parts += [about, Table(_GROUPS, report["groups"]).text()]
+    return "\n\n".join(parts)
 
 
 def _sweep_text(sweep: Mapping[str, Any]) -> str:

@@ -52,7 +52,7 @@ def area(config: CoreConfig | BlockCoreConfig | Design, *, target: str = "generi
     config : CoreConfig, BlockCoreConfig or Design
         Which core, or its Verilog.
     target : str
-        ``generic``, ``liberty``, ``ecp5`` or ``xilinx7``.
+        ``generic``, ``liberty``, ``ecp5``, ``xilinx7`` or ``ultrascale+``.
     liberty : str or Path, optional
         The cell library, for the target ``liberty`` alone.
     recipe : str

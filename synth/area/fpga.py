@@ -36,7 +36,7 @@ def fpga_area(config: EngineConfig | Design, target: str, progress: Progress | N
     config : EngineConfig or Design
         Which engine, or any Verilog.
     target : str
-        ``ecp5`` or ``xilinx7``.
+        ``ecp5``, ``xilinx7`` or ``ultrascale+``.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
 

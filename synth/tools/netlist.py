@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 
 from cdma.synth.cells.library import Library
 
-__all__ = ["Netlist", "read"]
+__all__ = ["Netlist", "net_names", "read"]
 
 _NUMBERED = re.compile(r"_\d+_|.*\$\d+")
 
@@ -92,13 +92,19 @@ def _bits(names: Mapping[str, _Bits], key: str) -> Iterator[tuple[str, int]]:
                 yield (name if single else f"{name}[{index + offset}]"), bit
 
 
+def net_names(nets: Mapping[str, _Bits]) -> dict[int, str]:
+    """The best name of each net of a module: one that the design gave rather than a numbered one, then the shortest."""
+    names: dict[int, str] = {}
+    for name, bit in _bits(nets, ""):
+        if bit not in names or _order(name) < _order(names[bit]):
+            names[bit] = name
+    return names
+
+
 def read(text: str, top: str) -> Netlist:
     """The netlist of a flat module in Yosys' JSON."""
     module = json.loads(text)["modules"][top]
-    names: dict[int, str] = {}
-    for name, bit in _bits(module["netnames"], ""):
-        if bit not in names or _order(name) < _order(names[bit]):
-            names[bit] = name
+    names = net_names(module["netnames"])
     cells = {
         instance: (facts["type"], {pin: bits[0] for pin, bits in sorted(facts["connections"].items())
                                    if bits and isinstance(bits[0], int)})

@@ -16,7 +16,7 @@ from cdma.synth.cells.library import ClockGate, Library
 __all__ = ["DEFAULT_RECIPE", "GATED_AT_LEAST", "RECIPES", "TARGETS", "Recipe", "fpga_script", "gates_script", "inputs",
            "library_script", "output_load"]
 
-TARGETS = ("generic", "liberty", "ecp5", "xilinx7")
+TARGETS = ("generic", "liberty", *FPGA)
 """Targets of mapping."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from cdma.report.plots.sweep import sweep_plot
 from cdma.synth.pnr import place as places
 from cdma.synth.pnr.place import DEVICES
 from cdma.synth.timing import clocks
+from cdma.synth.timing import estimate as estimates
 from cdma.synth.timing import sweep as timing_sweep
 from cdma.synth.units import division as divisions
 from cdma.synth.units.hierarchy import Design
@@ -110,6 +112,25 @@ def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None
     assert cdma(*call, "--json").json["units"][0]["best"]["mhz"] == 150.0
 
 
+@pytest.mark.parametrize(("target", "family"), [("ultrascale+", "ultrascale+"), ("7-series", "xilinx7")])
+def test_an_estimate(cdma, monkeypatch: pytest.MonkeyPatch, target: str, family: str) -> None:
+    path = {"ns": 4.5, "levels": 9, "start": "core.a", "end": "core.b"}
+
+    def estimate(config: Any, given: str, progress: Any) -> dict[str, Any]:
+        return {"name": config.name, "target": given, "yosys": "Yosys", "delays": asdict(estimates.FAMILIES[given]),
+                "luts": 1200, "flip_flops": 1100, "rams": {"RAMB36E2": 3, "RAM32M": 2}, "path": path, "levels": 10,
+                "mhz": 222.2, "ends": 5000, "over_ns": 4.0, "over": 7, "groups": [{**path, "ends": 7}]}
+
+    monkeypatch.setattr(estimates, "estimate", estimate)
+    call = ["timing", "paper_compressor", "--target", target]
+    assert cdma(*call, "--json").json[0]["target"] == family
+    lines = cdma(*call).out.splitlines()
+    assert lines[0].startswith(f"An estimate for {family}: nothing is placed.")
+    assert lines[6].split() == ["cdma_paper_compressor", "1,200", "1,100", "3", "RAMB36E2,", "2", "RAM32M", "10",
+                                "4.50", "222", "7", "of", "5,000"]
+    assert lines[-1].split() == ["7", "4.50", "9", "core.a", "core.b"]
+
+
 def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> dict[str, Any]:
     return timing_sweep.point(design, lanes, beat, pipeline, kge, mhz, "first", "last")
 
@@ -156,6 +177,8 @@ def test_cores_are_swept_one_by_one() -> None:
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
     (["compressor", "--liberty", _LIBRARY, "--tool", "tables"], "unrecognized arguments: --tool tables"),
     (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
+    (["--target", "7-series", "--liberty", _LIBRARY], "--liberty is for --target cells, not 7-series"),
+    (["--target", "ultrascale+", "--units", "tiny"], "--units places the units of an engine: give it --target ecp5"),
     (["--engine", "tiny", "--liberty", _LIBRARY], "--engine has gone: name the engine, as in 'cdma timing tiny'"),
     (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
     (["--sweep", "--target", "ecp5"], "--sweep measures configurations of its own"),
