@@ -21,6 +21,9 @@ from cdma.hdl.selftest.trial import Trial
 from tests.hdl.bench import clocked, pulse
 from tests.hdl.selftest.reference import generated, sparse
 
+PARTS = ["cdma.hdl.selftest.source.Noise"]
+"""In the source, whose packets are those of an independent generator."""
+
 _LINES = sparse(np.random.default_rng(5), 384)
 
 
