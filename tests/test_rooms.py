@@ -30,8 +30,8 @@ LAYERS = {
                  ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],
     "cdma": ["driver", "gpu", "engines", "console", "measure", "report", "commands"],
     "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress",
-                       "decompress", "generate", "info", "kvcache", "plan", "prove", "results", "rules", "simulate",
-                       "soak", "soc", "timeline", "timing", "train", "verify"]],
+                       "decompress", "generate", "gpu", "info", "kvcache", "plan", "prove", "results", "rules",
+                       "simulate", "soak", "soc", "timeline", "timing", "train", "verify"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

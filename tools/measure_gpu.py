@@ -21,13 +21,9 @@ SECONDS = 230
 def main(file: str, rehearsal: bool) -> int:
     """Write the results; returns the exit code."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from cdma.gpu.bench import Setup, measure
-    from cdma.workload.extra import package
+    from cdma.gpu.bench import Setup, checked_device, measure
 
-    torch = package("torch", "gpu")
-    if not rehearsal and not torch.cuda.is_available():
-        print("there is no GPU: --cpu rehearses without one", file=sys.stderr)
-        return 2
+    device = checked_device("cpu" if rehearsal else "cuda")
 
     def told(found: dict[str, Any]) -> None:
         beside = Path(f"{file}.new")
@@ -37,7 +33,7 @@ def main(file: str, rehearsal: bool) -> int:
     # A call that hangs ends too: what there is by then is in the file.
     signal.signal(signal.SIGALRM, lambda number, frame: os._exit(3))
     signal.alarm(SECONDS + 5)
-    setup = Setup("cpu", 1 << 20, ("golden",), 2) if rehearsal else Setup("cuda")
+    setup = Setup(device, 1 << 20, ("golden",), 2) if rehearsal else Setup(device)
     measure(setup, SECONDS - 20, told)
     return 0
 

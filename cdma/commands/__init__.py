@@ -12,6 +12,7 @@ from cdma.commands import (
     compress,
     decompress,
     generate,
+    gpu,
     info,
     kvcache,
     plan,
@@ -31,7 +32,7 @@ __all__ = ["COMMANDS", "GROUPS"]
 
 GROUPS = {
     "make": (generate, verify, area, timing, board, soc, rules),
-    "try": (simulate, train, capture),
+    "try": (simulate, train, gpu, capture),
     "decide": (characterise, plan, timeline, alternatives, kvcache, results),
     "files": (compress, decompress, info),
     "maintain": (prove, soak, bench),

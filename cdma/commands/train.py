@@ -10,7 +10,7 @@ from typing import Any
 
 from cdma.console.errors import CheckError
 from cdma.console.numbers import byte_size, one_or_more, positive
-from cdma.console.options import add_command, engine, engine_option, json_option, whole_number
+from cdma.console.options import add_command, engine, engine_option, json_option, refuse, whole_number
 from cdma.console.output import count, lanes_text, print_json
 from cdma.console.progress import Progress
 from cdma.report.table import Column, Table
@@ -25,6 +25,10 @@ it is named, and the exit code is 1.
 Printed are tensors, bytes, ratio and cycles by types of values, beside the cycles that a plan predicts and those of a
 plain DMA engine of the same width. Tensors go one at a time, so no transfer hides behind another or behind computing.
 
+With --gpu there is no engine: a GPU trains networks of the classes of GPT-2 and ResNet-50 on synthetic data, plainly,
+with PyTorch's save_on_cpu, with what autograd saves on the host as it is and compressed where that pays, and with
+blocks that are computed again. Printed are the time of a step, the share of it in which the GPU codes, and peak memory.
+
 The examples are digits, a convolutional network in float32, and sums and llama, a small GPT and a small Llama in
 bfloat16 autocast; the norms of the Llama compute in float32. PyTorch comes with the extra: pip install
 'cdma-rtl[torch]'. docs/training.md has what is moved, and the same for a model of yours."""
@@ -35,6 +39,7 @@ _EXAMPLES = """\
   cdma train --example digits --set page_lists=true --pages 4K
   cdma train --example sums --latency 350                 memories as slow as those of the paper
   cdma train --example digits --model --steps 100         the golden model instead of the Verilog
+  cdma train --gpu                                        GPT-2 and ResNet-50 on a GPU, by all ways
   cdma train --example sums --json | jq '.total.deviation'"""
 
 
@@ -42,7 +47,10 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "train", "a training step through the engine, bit for bit", _DESCRIPTION, _EXAMPLES,
                          run)
-    parser.add_argument("--example", metavar="NAME", help="the network: digits, sums or llama")
+    parser.add_argument("--example", metavar="NAME", help="the network: digits, sums or llama; with --gpu gpt2 or "
+                        "resnet50 (default: both)")
+    parser.add_argument("--gpu", nargs="?", const="cuda", metavar="DEVICE", help="train on a GPU, as PyTorch names it "
+                        "(cuda), or rehearse on the cpu")
     engine_option(parser, "engine: preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
@@ -72,6 +80,8 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Train twice, and print what was moved and whether both came out the same."""
+    if call.gpu is not None:
+        return _run_gpu(call)
     if call.example is None:
         raise ValueError("give the network to train: --example digits, --example sums or --example llama")
     config = engine(call.engine or "engine", call.settings)
@@ -85,6 +95,38 @@ def run(call: argparse.Namespace) -> int:
     if outcome["differences"]:
         raise CheckError(f"training through {outcome['engine']} differs from plain training: "
                          f"{outcome['differences'][0]}")
+    return 0
+
+
+_WAYS = [Column("network", "network"), Column("way", "way"), Column("ms", "milliseconds", ",.1f"),
+         Column("peak MB", lambda row: row["peak_bytes"] and row["peak_bytes"] / 1e6, ",.0f", optional=True),
+         Column("out, bytes", "raw_bytes", ",", optional=True), Column("ratio", "ratio", ".3f", optional=True),
+         Column("coding", "codec_share", ".1%", optional=True),
+         Column("bits", lambda row: "those of plain training" if row["identical"] else "others")]
+
+
+def _run_gpu(call: argparse.Namespace) -> int:
+    """Train on a GPU by all ways of saving memory, and print what each takes."""
+    refuse(call, "--gpu trains without an engine", "--engine", "--set", "--batch", "--seed", "--model", "--pages",
+           "--least", "--memory", "--latency", "--clock")
+    from cdma.gpu.bench import about, checked_device
+    from cdma.gpu.steps import NETWORKS, steps
+
+    if call.example not in (None, *NETWORKS):
+        raise ValueError(f"there is no example {call.example!r} with --gpu: there are {', '.join(NETWORKS)}")
+    device = checked_device(call.gpu)
+    rows = []
+    with Progress() as progress:
+        for name in [call.example] if call.example else NETWORKS:
+            for row in steps(device, name, runs=call.steps if call.steps > 1 else None):
+                progress(f"training {name}, {row['way']}", len(rows) + 1, 0)
+                sent = row.get("engine", {})
+                rows.append(row | {"codec_share": row.get("codec_share"), "raw_bytes": sent.get("raw_bytes"),
+                                   "ratio": sent["raw_bytes"] / sent["link_bytes"] if sent else None})
+    found = about(device) | {"rows": rows}
+    print_json(found) if call.json else print(f"{found['card']} ({device}):\n\n{Table(_WAYS, rows).text()}")
+    if wrong := [row for row in rows if not row["identical"]]:
+        raise CheckError(f"{wrong[0]['network']}, {wrong[0]['way']}: loss or gradients differ from plain training")
     return 0
 
 

@@ -27,7 +27,7 @@ from cdma.gpu.streams import streams_of
 from cdma.workload.data import SUMS
 from cdma.workload.extra import package
 
-__all__ = ["STEPS", "Setup", "about", "measure"]
+__all__ = ["STEPS", "Setup", "about", "checked_device", "measure"]
 
 torch = package("torch", "gpu")
 
@@ -61,6 +61,13 @@ class Setup:
     raw_bytes: int = 1 << 30
     backends: tuple[str | None, ...] = ("cuda", "triton")
     runs: int = _RUNS
+
+
+def checked_device(name: str) -> str:
+    """A device that PyTorch has: ``cpu``, or a GPU; ValueError otherwise."""
+    if name != "cpu" and not (name.partition(":")[0] == "cuda" and torch.cuda.is_available()):
+        raise ValueError(f"PyTorch finds no GPU {name}: name one that it has (cuda, cuda:1), or cpu to rehearse")
+    return name
 
 
 def about(device: Any) -> dict[str, Any]:

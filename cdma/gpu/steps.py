@@ -3,8 +3,9 @@ takes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from statistics import median
 from typing import Any
 
@@ -96,12 +97,14 @@ WAYS = ("plain", "save_on_cpu", "async", "compressed", "recompute")
 """Everything stays; PyTorch's own hooks; offloaded as it is; by the rule compressed or not; blocks computed again."""
 
 
-def steps(device: Any, name: str, ways: tuple[str, ...] = WAYS, runs: int = 5, slab_bytes: int = 8 << 30,
+def steps(device: Any, name: str, ways: tuple[str, ...] = WAYS, runs: int | None = None, slab_bytes: int = 8 << 30,
           budget: int | None = None) -> Iterator[dict[str, Any]]:
     """A row for each way: milliseconds of a step (the median), peak memory, what crossed the link, the share of the
     step in which the SMs code, and whether loss and gradients of the last step are those of plain training, bit for
-    bit. All ways train from the same weights.
+    bit. All ways train from the same weights, with PyTorch's deterministic kernels: others differ from run to run.
     """
+    # Read when cuBLAS begins, which is later.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     device = torch.device(device)
     small = device.type == "cpu"
     plain: list[Any] | None = None
@@ -117,8 +120,8 @@ def steps(device: Any, name: str, ways: tuple[str, ...] = WAYS, runs: int = 5, s
             around = torch.autograd.graph.save_on_cpu(pin_memory=not small)
         elif engine is not None:
             around = offload(model, engine, least=4096 if small else 1 << 20)
-        with around:
-            seconds, peak, found = _train(model, values, labels, device, runs)
+        with around, _deterministic():
+            seconds, peak, found = _train(model, values, labels, device, runs or (1 if small else 5))
         row = {"network": name, "way": way, "milliseconds": 1e3 * median(seconds), "peak_bytes": peak}
         if engine is not None:
             engine.check()
@@ -129,6 +132,18 @@ def steps(device: Any, name: str, ways: tuple[str, ...] = WAYS, runs: int = 5, s
             row["identical"] = all(map(torch.equal, plain, found))
         yield row
         del model, engine, around, found
+
+
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    before, threads = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_num_threads(1)    # sums on a CPU have one order
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.set_num_threads(threads)
 
 
 def _train(model: Any, values: Any, labels: Any, device: Any, runs: int) -> tuple[list[float], int | None, list[Any]]:

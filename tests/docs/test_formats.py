@@ -61,7 +61,7 @@ def test_block_stream_example(block: Block) -> None:
     assert reference.compress_blocks(raw, coding_of(block), size, True) == packed
     crc = int(rows["crc"], 16)
     assert crc32c.crc32c(packed) == crc
-    for codec in library.CODECS:
+    for codec in library.CODECS if library.built() else ("numpy",):
         with library.use(codec):
             assert blocks.compress(raw, coding_of(block), size).tobytes() == packed
             assert blocks.decompress(packed, size, raw_bytes=len(raw), crc=crc).tobytes() == raw

@@ -1,0 +1,73 @@
+"""``cdma gpu bench``, ``cdma train --gpu`` and the maintainer's script, rehearsed on the CPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdma.__main__ import main
+from tests.torch.networks import ENVIRONMENT
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ("--device", "cpu", "--bytes", "64K", "--runs", "1")
+
+
+@pytest.fixture(autouse=True)
+def on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The golden model codes, and not Triton's interpreter."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+
+
+def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gpu", "bench", *HERE, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"card", "driver", "torch", "triton", "date"} <= found.keys()
+    assert [(row["coding"], row["stream_equal"], row["back_equal"]) for row in found["bytes"]] == [
+        ("bfloat16", True, True), ("zvc16", True, True)]
+    speeds = [row for row in found["speeds"] if "not_run" not in row]
+    assert [row["coding"] for row in speeds] == ["bfloat16"] * 2 + ["zvc16"] * 3 + ["bfloat16"]
+    assert all(row["encode_gbps"] > 0 and row["decode_gbps"] > 0 for row in speeds)
+    assert [row["copy"] for row in found["copies"]] == ["out", "back", "both"]
+
+
+def test_bench_in_text_tells_streams_that_differ(capsys: pytest.CaptureFixture[str],
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdma.gpu.bench.np.array_equal", lambda one, other: False)
+    assert main(["gpu", "bench", *HERE]) == 1
+    told = capsys.readouterr()
+    assert "differs" in told.out and "speeds: not run: " in told.out
+    assert told.err.endswith("differ from the golden model's\n")
+
+
+def test_training(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--gpu", "cpu", "--example", "gpt2"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("those of plain training") == 5
+    assert all(f"gpt2     {way}" in told for way in ("plain", "save_on_cpu", "async", "compressed", "recompute"))
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (("gpu", "bench", "--device", "cuda:7"), "PyTorch finds no GPU cuda:7: name one that it has"),
+    (("gpu", "bench", "--device", "cpu", "--bytes", "5000"), "--bytes must be whole blocks of 4096 bytes, not 5000"),
+    (("train", "--gpu", "cpu", "--example", "sums"), "there is no example 'sums' with --gpu: there are gpt2, resnet50"),
+    (("train", "--gpu", "cpu", "--model"), "--gpu trains without an engine: leave --model out")])
+def test_mistakes(call: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(list(call)) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_the_script(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "tools/measure_gpu.py", str(tmp_path / "gpu.json"), "--cpu"], check=True, cwd=ROOT,
+                   env=ENVIRONMENT)
+    found = json.loads((tmp_path / "gpu.json").read_text())
+    assert [name for name, rows in found.items() if isinstance(rows, list)] == [
+        "bytes", "speeds", "copies", "offload", "sanitizer"]
+    assert [(row["way"], row["identical"]) for row in found["offload"]] == 2 * [
+        (way, True) for way in ("plain", "save_on_cpu", "async", "compressed", "recompute")]
+    assert found["offload"][3]["codec_share"] > 0 == found["offload"][2]["codec_share"]
+    assert "compute-sanitizer" in found["sanitizer"][-1].get("not_run", "compute-sanitizer")
