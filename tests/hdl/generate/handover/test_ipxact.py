@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
-from peakrdl_ipxact import IPXACTExporter
+from peakrdl_ipxact import IPXACTExporter, IPXACTImporter
 from peakrdl_ipxact.exporter import Standard
 from systemrdl.compiler import RDLCompiler
+from systemrdl.node import RegNode
 
 from cdma.golden.c.library import sources
 from cdma.hdl.config.catalog import Design
 from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import registers
 from cdma.hdl.generate.handover.files import files
 from cdma.hdl.generate.handover.systemrdl import systemrdl
@@ -50,6 +52,20 @@ def _text(element: etree._Element, name: str) -> str:
 @_each
 def test_it_is_valid(config: Design, schema: etree.XMLSchema) -> None:
     assert schema.validate(_read(config)), schema.error_log
+
+
+def test_the_schema_is_strict(schema: etree.XMLSchema) -> None:
+    """It refuses what it should: an element that is missing, one of another standard, and a name that is nowhere."""
+    for path, text in ((".//spirit:viewNameRef", "elsewhere"), (".//spirit:register/spirit:access", "read")):
+        root = _read(load_engine("tiny"))
+        root.find(path, _NS).text = text
+        assert not schema.validate(root)
+    root = _read(load_engine("tiny"))
+    etree.SubElement(root, f"{_SPIRIT}isPresent")
+    assert not schema.validate(root)
+    root = _read(load_engine("tiny"))
+    root.remove(root.find("spirit:version", _NS))
+    assert not schema.validate(root)
 
 
 @_each
@@ -87,6 +103,16 @@ def test_interfaces_are_those_of_the_attributes(config: Design) -> None:
         assert parameters[_text(bus, "name")] == {
             _text(each, "name"): _text(each, "value") for each in _all(bus, ".//spirit:parameter")}
     assert found == said
+
+
+@_each
+def test_clock_and_reset_are_of_every_bus(config: Design) -> None:
+    by_name = {_text(bus, "name"): bus for bus in _all(_read(config), "spirit:busInterfaces/spirit:busInterface")}
+    associated = {_text(each, "name"): _text(each, "value") for each in _all(by_name["aclk"], ".//spirit:parameter")}
+    buses = {name for name, bus in by_name.items()
+             if bus.find("spirit:busType", _NS).get(f"{_SPIRIT}library") == "interface"}
+    assert set(associated["ASSOCIATED_BUSIF"].split(":")) == buses
+    assert associated["ASSOCIATED_RESET"] in by_name
 
 
 @_each
@@ -159,6 +185,26 @@ def test_registers_are_those_that_peakrdl_exports(config: EngineConfig, tmp_path
     resets = {name: _reset(register, "value") for name, _, register in _map(ours)}
     for name, _, register in _map(theirs):
         assert resets[name] & _reset(register, "mask") == _reset(register, "value")
+
+
+@_engines
+def test_registers_as_another_reader_takes_them(config: EngineConfig, tmp_path: Path) -> None:
+    """PeakRDL reads the description; it refuses registers and fields that overlap or do not fit."""
+    described_at = tmp_path / "component.xml"
+    described_at.write_text(files(described(config), sources())[f"{config.name}_ip/component.xml"])
+    compiler = RDLCompiler()
+    IPXACTImporter(compiler).import_file(str(described_at))
+    found = {node.inst_name: node for node in compiler.elaborate().top.descendants() if isinstance(node, RegNode)}
+    assert set(found) == {register.name for register in registers(config)}
+    for register in registers(config):
+        node = found[register.name]
+        assert node.absolute_address == register.offset
+        read = [(field.inst_name, field.lsb, field.width, field.is_sw_readable, field.is_sw_writable,
+                 field.get_property("reset"), field.get_property("onwrite") is not None) for field in node.fields()]
+        assert read == [
+            (field.name, field.lsb, field.width, field.access is not Access.WO, field.access is not Access.RO,
+             field.reset, field.access in (Access.W1C, Access.W1S))
+            for field in sorted(register.fields, key=lambda field: field.lsb)]
 
 
 def test_texts_of_users_arrive() -> None:

@@ -141,3 +141,8 @@ def test_memories_keep_their_attributes() -> None:
         assert memories == _memories(split(name))
         assert all("(* no_rw_check = 32'd1 *)" in attributes for _, _, attributes in memories)
         assert any('(* ram_style = "block" *)' in attributes for _, _, attributes in memories)
+
+
+def test_the_text_does_not_depend_on_the_run() -> None:
+    from cdma.hdl.generate.verilog import emit
+    assert emit(ALL["cdma_compressor"], split=True).modules == split("cdma_compressor").modules
