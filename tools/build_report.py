@@ -34,7 +34,7 @@ def build(folder: Path) -> list[Path]:
     with Progress() as progress:
         for name, path in shipped_dumps().items():
             arrays = characterise([path], progress=progress)
-            found = Measured.of([path.name], arrays, LINK, PRESET, CLOCK_MHZ, made_on())
+            found = Measured([path.name], arrays, LINK, PRESET, CLOCK_MHZ, made_on())
             sums[name] = list(found.totals)
             pages[f"{name}.html"] = characterise_page(found)
         gains = results_page(results(progress))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from cdma.console.networks import (
 )
 from cdma.console.numbers import positive
 from cdma.console.options import add_command, json_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.plots.alternatives import alternatives_plot
@@ -76,13 +76,8 @@ def run(call: argparse.Namespace) -> int:
         outcome = _outcome(call, progress)
     if call.plot:
         write_file(call.plot, picture_of(outcome))
-    if call.json:
-        print_json(outcome)
-        return 0
-    print(alternatives_text(outcome))
-    if call.sensitivity:
-        print(f"\n{sensitivity_text(outcome)}")
-    if call.plot:
+    show(call, outcome, alternatives_text)
+    if call.plot and not call.json:
         print(f"\nplot: {call.plot}")
     return 0
 
@@ -120,9 +115,6 @@ def _outcome(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
             "sensitivity": sensitivity(inputs, others) if call.sensitivity else []}
 
 
-_SWAPPED = {False: "as many tensors are swapped as it needs to fit", True: "all tensors are swapped"}
-
-
 def verdict(outcome: Mapping[str, Any]) -> str:
     """The answer in a sentence or two: the fastest row that fits without loss, and one with loss if that is faster."""
     lossless, any_row, memory = outcome["fastest_lossless"], outcome["fastest"], f"{outcome['memory_gb']:g} GB"
@@ -155,17 +147,21 @@ def alternatives_text(outcome: Mapping[str, Any]) -> str:
     return ("{network} ({about}), batch {batch}, {dtype}, on {gpu_name} with {memory_gb:g} GB;\n{times};\ndensities: "
             "{densities};\nlink {link_gb_per_s:g} GB/s; look-ahead {ahead}; software codec {codec_gb_per_s:g} GB/s;\n"
             "{swapped}:\n\n{verdict}\n\n{table}\n\nx: times the step with memory enough. Added: computing again, "
-            "rounding and coding by the GPU. sync: a wait at each layer; async: a queue of transfers.".format(
-                swapped=_SWAPPED[outcome["everything"]], verdict=verdict(outcome), table=rows.text(), **outcome))
+            "rounding and coding by the GPU. sync: a wait at each layer; async: a queue of transfers.{changed}".format(
+                swapped="all tensors are swapped" if outcome["everything"] else
+                "as many tensors are swapped as it needs to fit", verdict=verdict(outcome), table=rows.text(),
+                changed=_sensitivity(outcome["sensitivity"]), **outcome))
 
 
-def sensitivity_text(outcome: Mapping[str, Any]) -> str:
-    """The gain of the engine over plain swapping with other inputs."""
-    names = list(outcome["sensitivity"][0]["engine_x"])
-    return Table([Column("change", "change"), Column("schedule", "schedule"), Column("offload x", "offload_x", ".3f"),
-                  *(Column(f"{name} x", f"engine_x.{name}", ".3f") for name in names),
-                  *(Column(f"{name} gains", f"gain_percent.{name}", ".0f", " %") for name in names)],
-                 outcome["sensitivity"]).text()
+def _sensitivity(changes: Sequence[Mapping[str, Any]]) -> str:
+    """The gain of the engine over plain swapping with other inputs; empty if it was not asked for."""
+    if not changes:
+        return ""
+    names = list(changes[0]["engine_x"])
+    return "\n\n" + Table([
+        Column("change", "change"), Column("schedule", "schedule"), Column("offload x", "offload_x", ".3f"),
+        *(Column(f"{name} x", f"engine_x.{name}", ".3f") for name in names),
+        *(Column(f"{name} gains", f"gain_percent.{name}", ".0f", " %") for name in names)], changes).text()
 
 
 def picture_of(outcome: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.options import add_command, configurations, core_options, json_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import refuse_pipe
 from cdma.report.table import Column, Table
@@ -79,10 +79,7 @@ def run(call: argparse.Namespace) -> int:
     configs = configurations(call)
     with Progress() as progress:
         reports = [_report(config, call, progress) for config in configs]
-    if call.json:
-        print_json(reports)
-    else:
-        print("\n\n".join(map(area_text, reports)))
+    show(call, reports, lambda reports: "\n\n".join(map(area_text, reports)))
     return 0
 
 

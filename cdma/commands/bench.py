@@ -11,8 +11,8 @@ from typing import Any
 
 from cdma.console.files import check_folder_of
 from cdma.console.numbers import amount
-from cdma.console.options import add_command, json_option
-from cdma.console.output import print_json
+from cdma.console.options import add_command, build_option, json_option
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.measure.compare import change_text, compare, number_text, read_figures, worse
@@ -63,8 +63,7 @@ def add(commands: Any) -> None:
                         "file to a newer one, or to figures measured now if only one is given")
     parser.add_argument("--fail-over", type=amount, metavar="PERCENT", help="with --compare: exit code 1 if a figure "
                         "in cycles is worse by more than this, with a line for each")
-    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
-                        help="folder for simulator builds (default: build/sim)")
+    build_option(parser)
     json_option(parser)
 
 
@@ -79,10 +78,7 @@ def run(call: argparse.Namespace) -> int:
     figures = _measured(call)
     if old:
         return _compared(call, compare(old[0], figures, figures))
-    if call.json:
-        print_json(figures)
-    else:
-        print(performance_page(figures).markdown(), end="")
+    show(call, figures, lambda figures: performance_page(figures).markdown().rstrip("\n"))
     return 0
 
 
@@ -129,10 +125,7 @@ def _compared(call: argparse.Namespace, comparison: dict[str, Any]) -> int:
     if not figures:
         raise ValueError("no figure is in both files: give two that cdma bench --output wrote")
     failed = [change for change in figures if call.fail_over is not None and worse(change, call.fail_over)]
-    if call.json:
-        print_json(comparison | {"worse": failed})
-    else:
-        print(comparison_text(comparison))
+    show(call, comparison | {"worse": failed}, comparison_text)
     for change in failed:
         print(f"cdma: {change_text(change)} is worse by more than {call.fail_over:g} %", file=sys.stderr)
     return 1 if failed else 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import print_written, write_files
-from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import print_json
+from cdma.console.files import write_files, written_text
+from cdma.console.options import add_command, json_option, settings_option, whole_number
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.report.table import Column, Table
@@ -56,8 +56,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--test", choices=_TESTS, default="engine",
                         help="what is tested: a whole engine, or compressor and decompressor alone (default: engine)")
     parser.add_argument("--build", action="store_true", help="build the image and print its area")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter, for instance codings=zvc32; may be repeated")
+    settings_option(parser)
     parser.add_argument("--dump", metavar="FILE",
                         help="dump whose lines go into the image (default: fire4/concat of the shipped one)")
     parser.add_argument("--array", metavar="NAME", help="which array of the dump")
@@ -71,7 +70,8 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """List, or write and build, and print the result."""
     if call.list:
-        return _list(call.json)
+        show(call, *_list())
+        return 0
     if call.board is None:
         raise ValueError("give a board: 'cdma board --list' shows those that are known")
     from cdma.measure.arrays import dump_lines
@@ -83,19 +83,16 @@ def run(call: argparse.Namespace) -> int:
     config = _default(call.test, of).with_settings(call.settings)
     lines = dump_lines(call.dump, call.array, _lines(config) if call.lines is None else call.lines)
     folder = Path(call.output or of.name)
-    folder.mkdir(parents=True, exist_ok=True)
     with Progress() as progress:
         progress(f"generating {config.name} for {of.name}", 0, 0)
         files = project(of, config, lines)
+        folder.mkdir(parents=True, exist_ok=True)
         written = write_files(folder, files)
         built = build(of, config.name, folder, progress) if call.build else None
-    if call.json:
-        print_json({"board": of.name, "test": call.test, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
-                    "configuration": config, "dump_bytes": len(lines), "files": written, "built": built})
-        return 0
-    for entry in written:
-        print_written(entry)
-    print(f"\n{_built_text(built)}" if built else f"\n{folder / 'README.md'} says how to build and load it")
+    show(call, {"board": of.name, "test": call.test, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
+                "configuration": config, "dump_bytes": len(lines), "files": written, "built": built},
+         lambda made: "\n".join([*map(written_text, written), "", _built_text(built) if built else
+                                 f"{folder / 'README.md'} says how to build and load it"]))
     return 0
 
 
@@ -126,7 +123,8 @@ def _built_text(built: Mapping[str, Any]) -> str:
             f"{clock}{reached}\n{made}")
 
 
-def _list(as_json: bool) -> int:
+def _list() -> tuple[dict[str, Any], Callable[[Any], str]]:
+    """What --list prints: as JSON has it, and what makes text of it."""
     from cdma.synth.boards.catalog import BOARDS
 
     configs = {test: _default(test, None) for test in _TESTS}
@@ -136,13 +134,10 @@ def _list(as_json: bool) -> int:
     parameters = {test: {name: {"allowed": field.metadata["allowed"], "default": getattr(config, name),
                                 "about": field.metadata["help"]} for name, field in config.fields().items()}
                   for test, config in configs.items()}
-    if as_json:
-        print_json({"boards": boards, "parameters": parameters})
-        return 0
     every = configs["engine"].as_dict()["codings"]
-    print(Table(_BOARDS, [{"board": name, "shown": "all" if [*of["codings"]] == every else ", ".join(of["codings"]),
-                           **of} for name, of in boards.items()]).text())
+    tables = [Table(_BOARDS, [{"board": name, "shown": "all" if [*of["codings"]] == every else ", ".join(of["codings"]),
+                               **of} for name, of in boards.items()]).text()]
     for test, fields in parameters.items():
-        print(f"\nParameters of --test {test}:\n")
-        print(Table(_PARAMETERS, [{"name": name, **field} for name, field in fields.items()]).text())
-    return 0
+        tables += [f"Parameters of --test {test}:",
+                   Table(_PARAMETERS, [{"name": name, **field} for name, field in fields.items()]).text()]
+    return {"boards": boards, "parameters": parameters}, lambda _: "\n\n".join(tables)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.console.numbers import byte_size, one_or_more
 from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.report.table import Column, Table
 
@@ -139,7 +139,7 @@ def _profile(call: argparse.Namespace) -> int:
         return code
     times, failure = watched.watcher.times, watched.watcher.stopped
     outcome = {"file": None if failure else call.profile, "model": type(watched.model).__name__, "layers": times}
-    print_json(outcome) if call.json else print(profile_times_text(times))
+    show(call, outcome, lambda _: profile_times_text(times))
     if failure:
         raise CaptureError(failure)
     if not call.json:
@@ -201,7 +201,7 @@ def _accuracy(call: argparse.Namespace) -> int:
 
     with Progress() as progress:
         formats = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)
-    print_json({"formats": formats}) if call.json else print(accuracy_text(formats))
+    show(call, {"formats": formats}, accuracy_text)
     return 0
 
 
@@ -210,11 +210,9 @@ def _print_dump(call: argparse.Namespace, folder: str, example: dict[str, Any] |
     from cdma.workload.capturing.manifest import read_manifest
 
     manifest = read_manifest(folder)
-    if call.json:
-        print_json({"folder": folder, **{key: manifest[key] for key in ("model", "files", "notes")},
-                    "arrays": len(manifest["arrays"]), **({"example": example} if example else {})})
-    else:
-        print(capture_text(folder, manifest, example))
+    show(call, {"folder": folder, **{key: manifest[key] for key in ("model", "files", "notes")},
+                "arrays": len(manifest["arrays"]), **({"example": example} if example else {})},
+         lambda _: capture_text(folder, manifest, example))
 
 
 def _choices(call: argparse.Namespace) -> dict[str, Any]:
@@ -270,16 +268,12 @@ def profile_times_text(layers: Mapping[str, Mapping[str, float]]) -> str:
                  [{"layer": name, **times} for name, times in layers.items()]).text()
 
 
-def accuracy_text(formats: Sequence[Mapping[str, Any]]) -> str:
+def accuracy_text(found: Mapping[str, Any]) -> str:
     """A row for each format."""
-    def percent(value: float | None) -> float | None:
-        return None if value is None else 100 * value
-
     rows = Table([Column("format", lambda row: row["narrow"] or "none"), Column("runs", lambda row: len(row["runs"])),
-                  Column("mean", lambda row: percent(row["accuracy"]), ".2f"),
-                  Column("spread", lambda row: percent(row["spread"]), ".2f"),
-                  Column("least", lambda row: percent(min(run.accuracy for run in row["runs"])), ".2f"),
-                  Column("most", lambda row: percent(max(run.accuracy for run in row["runs"])), ".2f"),
-                  Column("loss", "loss", ".4f")], formats)
-    return ("Test images that the worked example classifies correctly, in %, with the activations kept for backward "
+                  Column("mean", "accuracy", ".2%"), Column("spread", "spread", ".2%"),
+                  Column("least", lambda row: min(run.accuracy for run in row["runs"]), ".2%"),
+                  Column("most", lambda row: max(run.accuracy for run in row["runs"]), ".2%"),
+                  Column("loss", "loss", ".4f")], found["formats"])
+    return ("Test images that the worked example classifies correctly, with the activations kept for backward "
             f"rounded:\n\n{rows.text()}")

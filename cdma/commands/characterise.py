@@ -10,7 +10,7 @@ from cdma.console.about import date_option, made_on, project_version
 from cdma.console.files import check_folder_of
 from cdma.console.numbers import one_or_more, positive
 from cdma.console.options import add_command, check_raw_options, dtype_option, element_option, json_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.characterise_tables import Measured, characterise_text
@@ -109,19 +109,16 @@ def run(call: argparse.Namespace) -> int:
                               form=None if call.narrow == "none" else call.narrow, dtype=call.dtype,
                               element_bytes=call.element and call.element // 8, shape=call.shape, jobs=call.jobs,
                               scheduler=call.scheduler, progress=progress)
-    found = Measured.of([dump.name for dump in paths], arrays, call.link, call.engine, call.clock, made)
+    found = Measured([dump.name for dump in paths], arrays, call.link, call.engine, call.clock, made)
     if call.report is not None:
         write_file(call.report, characterise_page(found, call.arrays).html())
-    if call.json:
-        print_json({"version": project_version(), "date": made, "dumps": [str(dump) for dump in paths],
-                    "layout": call.layout, "narrow": None if call.narrow == "none" else call.narrow,
-                    "link_gb_per_s": call.link, "engine": call.engine, "clock_mhz": call.clock,
-                    "verdict": found.verdict, "offload": found.offload(arrays),
-                    "groups": [to_json(group) | {"offload": found.offload(group.arrays)} for group in found.groups],
-                    "arrays": [to_json(array) | {"offload": found.offload([array])} for array in arrays],
-                    "in_all": found.totals})
-        return 0
-    print(characterise_text(found, call.arrays))
-    if call.report is not None:
+    show(call, {
+        "version": project_version(), "date": made, "dumps": [str(dump) for dump in paths], "layout": call.layout,
+        "narrow": None if call.narrow == "none" else call.narrow, "link_gb_per_s": call.link, "engine": call.engine,
+        "clock_mhz": call.clock, "verdict": found.verdict, "offload": found.offload(arrays),
+        "groups": [to_json(group) | {"offload": found.offload(group.arrays)} for group in found.groups],
+        "arrays": [to_json(array) | {"offload": found.offload([array])} for array in arrays],
+        "in_all": found.totals}, lambda _: characterise_text(found, call.arrays))
+    if call.report is not None and not call.json:
         print(f"\nreport: {call.report}")
     return 0

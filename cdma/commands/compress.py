@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from cdma.console.files import check_folder_of
@@ -19,7 +20,7 @@ from cdma.console.options import (
     stream_option,
     write_bytes,
 )
-from cdma.console.output import print_json
+from cdma.console.output import show
 
 _DESCRIPTION = """\
 Compress one array with the golden model, bit for bit as the hardware does, and write it as a block stream (or, with
@@ -84,16 +85,18 @@ def run(call: argparse.Namespace) -> int:
     write_bytes(call.output, head + stream.tobytes(), call.input)
     if call.output == "-":
         return 0
-    if call.json:
-        print_json(found)
-        return 0
-    ratio = "empty" if found["ratio"] is None else f"ratio {found['ratio']:.3f}"
-    print(f"{call.output}: {found['raw_bytes']:,} -> {found['packed_bytes']:,} bytes, {ratio}, elements of "
-          f"{found['element_bits']} bits")
-    if "blocks" in found:
-        print(f"{found['blocks']:,} blocks of {found['block_bytes']} raw bytes, coding {found['coding']}, "
-              f"{found['raw_blocks']:,} of them raw, CRC-32C {found['crc32c']}")
+    show(call, found, _text)
     return 0
+
+
+def _text(found: Mapping[str, Any]) -> str:
+    ratio = "empty" if found["ratio"] is None else f"ratio {found['ratio']:.3f}"
+    text = (f"{found['output']}: {found['raw_bytes']:,} -> {found['packed_bytes']:,} bytes, {ratio}, elements of "
+            f"{found['element_bits']} bits")
+    if "blocks" in found:
+        text += (f"\n{found['blocks']:,} blocks of {found['block_bytes']} raw bytes, coding {found['coding']}, "
+                 f"{found['raw_blocks']:,} of them raw, CRC-32C {found['crc32c']}")
+    return text
 
 
 def _coding(call: argparse.Namespace, array: Any, element_bytes: int) -> Any:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import WrittenFile, print_written, write_files
+from cdma.console.files import write_files, written_text
 from cdma.console.options import add_command, configurations, core_options, json_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
-from cdma.report.table import Table
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cdma.hdl.config.catalog import Design
     from cdma.hdl.config.engine import EngineConfig
     from cdma.hdl.generate.handover.bench.files import Sample
 
@@ -46,29 +44,6 @@ _EXAMPLES = """\
   cdma generate my_design.toml -o rtl                     a configuration of your own"""
 
 
-@dataclass(frozen=True)
-class _Generated(WrittenFile):
-    """A file of a design, and the name of its top module."""
-
-    top: str
-
-
-@dataclass(frozen=True)
-class _Parameter:
-    """What a parameter sets, and the values that are allowed."""
-
-    about: str
-    allowed: str
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """The presets and parameters of engines, of cores or of block cores."""
-
-    presets: Mapping[str, Design]
-    parameters: Mapping[str, _Parameter]
-
-
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "generate", "write the Verilog of engines and cores", _DESCRIPTION, _EXAMPLES, run)
@@ -87,7 +62,8 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """List, or generate and print which files were written."""
     if call.list:
-        return _list(call.json)
+        show(call, _list(), _list_text)
+        return 0
     from cdma.golden.c.library import sources
     from cdma.hdl.config.engine import EngineConfig
     from cdma.hdl.generate.handover.bench.files import bench_files
@@ -101,27 +77,16 @@ def run(call: argparse.Namespace) -> int:
                              "engines only")
     folder = Path(call.output)
     folder.mkdir(parents=True, exist_ok=True)
-    written: list[_Generated] = []
+    written: list[dict[str, Any]] = []
     with Progress() as progress:
         for config in configs:
-            design = emit(config, progress, split=_split(config, call))
-            written += [_Generated(one.file, one.bytes, config.name)
-                        for one in write_files(folder, files(design, sources()))]
+            split = call.split or (isinstance(config, EngineConfig) and not call.single)
+            made = files(emit(config, progress, split=split), sources())
             if call.bench and isinstance(config, EngineConfig):
-                written += [_Generated(one.file, one.bytes, config.name)
-                            for one in write_files(folder, bench_files(config, _samples(config)))]
-    if call.json:
-        print_json(written)
-    else:
-        for entry in written:
-            print_written(entry)
+                made |= bench_files(config, _samples(config))
+            written += [one | {"top": config.name} for one in write_files(folder, made)]
+    show(call, written, lambda written: "\n".join(map(written_text, written)))
     return 0
-
-
-def _split(config: Design, call: argparse.Namespace) -> bool:
-    from cdma.hdl.config.engine import EngineConfig
-
-    return call.split or (isinstance(config, EngineConfig) and not call.single)
 
 
 def _samples(config: EngineConfig) -> list[Sample]:
@@ -161,20 +126,22 @@ def _samples(config: EngineConfig) -> list[Sample]:
     return found
 
 
-def _list(as_json: bool) -> int:
+def _list() -> dict[str, Any]:
+    """The presets and parameters of engines, of cores and of block cores."""
     from cdma.hdl.config.catalog import kinds
 
-    found = {kind: _Kind(presets, {name: _Parameter(field.metadata["help"], field.metadata["allowed"])
-                                   for name, field in of.fields().items()})
-             for kind, (of, presets) in kinds().items()}
-    if as_json:
-        print_json(found)
-        return 0
-    for number, (name_of, about) in enumerate(found.items()):
-        kind = name_of.replace("_", " ")
-        print("\n" * bool(number) + Table([kind, "what it is for"], [
-            [name, config.about] for name, config in about.presets.items()], left=(0, 1)).text())
-        print()
-        print(Table([f"parameter of {kind}", "allowed", "what it sets (--set NAME=VALUE, or a line of a TOML file)"],
-                    [[name, each.allowed, each.about] for name, each in about.parameters.items()]).text())
-    return 0
+    return {kind: {"presets": presets, "parameters": {
+        name: {"about": field.metadata["help"], "allowed": field.metadata["allowed"]}
+        for name, field in of.fields().items()}} for kind, (of, presets) in kinds().items()}
+
+
+def _list_text(found: Mapping[str, Any]) -> str:
+    tables = []
+    for kind, of in found.items():
+        name = kind.replace("_", " ")
+        tables += [Table([name, "what it is for"], [[each, config.about] for each, config in of["presets"].items()],
+                         left=(0, 1)),
+                   Table([Column(f"parameter of {name}", "name"), Column("allowed", "allowed", left=True),
+                          Column("what it sets (--set NAME=VALUE, or a line of a TOML file)", "about")],
+                         [{"name": each, **field} for each, field in of["parameters"].items()])]
+    return "\n\n".join(table.text() for table in tables)

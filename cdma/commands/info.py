@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from cdma.console.errors import block_size_hint
 from cdma.console.options import DEFAULT_BLOCK_BYTES, add_command, block_size, json_option, read_stream, stream_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.report.table import Column, Table
 
 _DESCRIPTION = """\
@@ -56,21 +57,19 @@ def run(call: argparse.Namespace) -> int:
             found = stream_content(call.file, content, block_bytes)
     else:
         found = file_content(call.file, content)
-    if call.json:
-        print_json(found)
-        return 0
+    show(call, found, lambda found: _text(found, call.all))
+    return 0
+
+
+def _text(found: Mapping[str, Any], every: bool) -> str:
     ratio = "empty" if found["ratio"] is None else f"ratio {found['ratio']:.3f}"
     sizes = f"{found['raw_bytes']:,} -> {found['packed_bytes']:,} bytes, {ratio}, CRC-32C {found['crc32c']}"
     if found["dtype"] is not None:
         sizes += f"\nhead: values of {found['dtype'] or 'no known type'}; lengths and CRC are right"
     if found["element_bits"] is not None:
-        print(f"{call.file}: line stream, elements of {found['element_bits']} bits; {sizes}")
-        return 0
+        return f"{found['file']}: line stream, elements of {found['element_bits']} bits; {sizes}"
     rows = found["blocks"]
-    shown = rows if call.all else rows[:_FIRST]
-    print(Table(_BLOCKS, shown).text())
-    if len(shown) < len(rows):
-        print(f"... and {len(rows) - len(shown)} more (--all lists them)")
-    print(f"\n{call.file}: {len(rows):,} blocks of {found['block_bytes']} raw bytes, {found['raw_blocks']:,} of them "
-          f"raw; {sizes}")
-    return 0
+    shown = rows if every else rows[:_FIRST]
+    more = f"\n... and {len(rows) - len(shown)} more (--all lists them)" if len(shown) < len(rows) else ""
+    return (f"{Table(_BLOCKS, shown).text()}{more}\n\n{found['file']}: {len(rows):,} blocks of "
+            f"{found['block_bytes']} raw bytes, {found['raw_blocks']:,} of them raw; {sizes}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from cdma.console.networks import device_options
-from cdma.console.numbers import share
+from cdma.console.numbers import byte_size, share
 from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import count, print_json
+from cdma.console.output import count, show
 from cdma.report.table import Column, Table
 
 _DESCRIPTION = """\
@@ -54,8 +53,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Model the cache and print it."""
-    outcome = _outcome(call)
-    print_json(outcome) if call.json else print(kvcache_text(outcome))
+    show(call, _outcome(call), kvcache_text)
     return 0
 
 
@@ -90,8 +88,7 @@ def _outcome(call: argparse.Namespace) -> dict[str, Any]:
 
 def _page(text: str) -> int:
     """``4K`` or ``2M``, for argparse."""
-    found = re.fullmatch(r"(\d+)([KM]?)", text, re.ASCII)
-    size = int(found[1]) << {"": 0, "K": 10, "M": 20}[found[2]] if found and len(found[1]) < 9 else 0
+    size = byte_size(text)
     if size not in [1 << log for log in range(12, 22)]:
         raise argparse.ArgumentTypeError(f"must be a power of two from 4K to 2M, not {text!r}")
     return size

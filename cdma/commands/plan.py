@@ -19,7 +19,7 @@ from cdma.console.options import (
     json_option,
     whole_number,
 )
-from cdma.console.output import lanes_text, print_json
+from cdma.console.output import lanes_text, show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.table import Column, Table
@@ -76,9 +76,7 @@ def add(commands: Any) -> None:
                         "all)")
     element_option(parser, "bits of a raw file's elements")
     dtype_option(parser, "networks: of its values")
-    engine_option(parser, "engine: preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter of the engine; may be repeated")
+    engine_option(parser)
     parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 12.8, measured "
                         "by the paper on PCIe 3 x16; networks: as for 'cdma timeline')")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
@@ -132,12 +130,9 @@ def run(call: argparse.Namespace) -> int:
     outcome = _inputs(call, source, timing) | plan.summary(call.clock)
     if call.output:
         written.write(call.output)
-    if call.json:
-        print_json(outcome)
-    else:
-        print(plan_text(outcome))
-        if call.output:
-            print(f"\nplan: {call.output}")
+    show(call, outcome, plan_text)
+    if call.output and not call.json:
+        print(f"\nplan: {call.output}")
     return 0
 
 
@@ -165,12 +160,9 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
     outcome = _inputs(call, source, timing) | done.summary()
     if call.plot:
         write_file(call.plot, picture(done, f"Self-tuning: {source} on {timing.config.name}"))
-    if call.json:
-        print_json(outcome)
-    else:
-        print(tuning_text(outcome))
-        if call.plot:
-            print(f"\nplot: {call.plot}")
+    show(call, outcome, tuning_text)
+    if call.plot and not call.json:
+        print(f"\nplot: {call.plot}")
     return 0
 
 

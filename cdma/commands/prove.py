@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.numbers import one_or_more
 from cdma.console.options import add_command, json_option, refuse, shard_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.verif.formal.proof import Proof, ProofResult
@@ -63,11 +65,8 @@ def run(call: argparse.Namespace) -> int:
                          "lines")
     if call.list:
         refuse(call, "--list proves nothing", "--again")
-        chosen = choose(call.names, call.which, call.shard, proofs)
-        if call.json:
-            print_json([_row(proof) for proof in chosen])
-        else:
-            print("\n".join(_listed(proof) for proof in chosen))
+        show(call, [_row(proof) for proof in choose(call.names, call.which, call.shard, proofs)],
+             lambda rows: "\n".join("{name}  ({set}; {unit}; {how})\n    {claim}".format(**row) for row in rows))
         return 0
     try:
         with Progress() as progress:
@@ -76,10 +75,8 @@ def run(call: argparse.Namespace) -> int:
     except MissingToolError as error:
         raise ValueError(str(error)) from error
     passed = all(result.passed for result in results)
-    if call.json:
-        print_json({"results": results, "passed": passed, "seconds": _seconds(results)})
-    else:
-        print(_text(results))
+    show(call, {"results": results, "passed": passed, "seconds": round(sum(each.seconds for each in results), 1)},
+         _text)
     return 0 if passed else 1
 
 
@@ -88,23 +85,14 @@ def _row(proof: Proof) -> dict[str, str | bool]:
             "configured": proof.configured}
 
 
-def _listed(proof: Proof) -> str:
-    return f"{proof.name}  ({proof.set}; {proof.unit}; {proof.how})\n    {proof.claim}"
+_RESULTS = [Column("proof", "name"), Column("outcome", lambda result: str(result.outcome)),
+            Column("seconds", "seconds", ".1f"), Column("proved for", "how")]
 
 
-def _seconds(results: list[ProofResult]) -> float:
-    return round(sum(result.seconds for result in results), 1)
-
-
-def _text(results: list[ProofResult]) -> str:
-    width = max((len(result.name) for result in results), default=0)
-    lines = [f"{result.name:{width}}  {result.outcome:12} {result.seconds:7.1f} s  {result.how}"
-             for result in results]
-    lines += [result.message for result in results if not result.passed]
+def _text(found: Mapping[str, Any]) -> str:
+    results: list[ProofResult] = found["results"]
+    lines = [Table(_RESULTS, results).text(), *(result.message for result in results if not result.passed)]
+    if made := [result.name for result in results if result.configured]:
+        lines.append(f"{len(made)} with parameters of the configuration: {', '.join(made)}")
     proved = sum(result.passed for result in results)
-    made = sum(result.configured for result in results)
-    if made:
-        lines.append(f"{made} with parameters of the configuration: "
-                     f"{', '.join(result.name for result in results if result.configured)}")
-    lines.append(f"{proved} of {len(results)} proved, {_seconds(results)} s")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"{proved} of {len(results)} proved, {found['seconds']} s"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from cdma.console.files import check_folder_of
 from cdma.console.options import add_command, json_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
@@ -55,10 +55,5 @@ def run(call: argparse.Namespace) -> int:
         write_file(call.output, page.markdown())
     if call.report is not None:
         write_file(call.report, page.html())
-    if call.json:
-        print_json(figures)
-    elif paths:
-        print("\n".join(f"wrote {path}" for path in paths))
-    else:
-        print(page.text(), end="")
+    show(call, figures, lambda _: "\n".join(f"wrote {path}" for path in paths) or page.text().rstrip("\n"))
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.console.options import add_command, json_option
-from cdma.console.output import print_json
+from cdma.console.output import show
 
 _DESCRIPTION = """\
 List the rules of AXI4, AXI4-Lite and AXI4-Stream that this project has as Verilog modules, or write the modules into a
@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """List rules, or write their modules."""
-    from cdma.console.files import print_written, write_files
+    from cdma.console.files import write_files, written_text
     from cdma.report.table import Column, Table
     from cdma.verif.rules.catalogue import FILES, rules, source
 
@@ -44,17 +44,11 @@ def run(call: argparse.Namespace) -> int:
         folder = Path(call.output)
         folder.mkdir(parents=True, exist_ok=True)
         chosen = FILES if call.module is None else (modules[call.module],)
-        written = write_files(folder, {file: source(file) for file in chosen})
-        if call.json:
-            print_json(written)
-        else:
-            for file in written:
-                print_written(file)
+        show(call, write_files(folder, {file: source(file) for file in chosen}),
+             lambda written: "\n".join(map(written_text, written)))
         return 0
-    found = [rule for rule in rules() if call.module in (None, rule.module)]
-    if call.json:
-        print_json(found)
-    else:
-        print(Table([Column("rule", "name"), Column("module", "module"), Column("kept by", "side"),
-                     Column("what it demands", "text")], found).text())
+    columns = [Column("rule", "name"), Column("module", "module"), Column("kept by", "side"),
+               Column("what it demands", "text")]
+    show(call, [rule for rule in rules() if call.module in (None, rule.module)],
+         lambda found: Table(columns, found).text())
     return 0

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from cdma.console.errors import CheckError
+from cdma.console.numbers import number
 from cdma.console.options import (
     CODINGS,
     DEFAULT_PRESET,
     add_command,
+    build_option,
     dtype_option,
     element_option,
     engine,
@@ -20,7 +22,7 @@ from cdma.console.options import (
     refuse,
     whole_number,
 )
-from cdma.console.output import print_json
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.config.settings import BEAT_BYTES, BLOCK_BYTES
 from cdma.report.simulation_text import simulation_text
@@ -80,9 +82,7 @@ def add(commands: Any) -> None:
                         f"engine or the block cores: auto, {', '.join(CODINGS)} (default: auto)")
     parser.add_argument("--block-bytes", type=one_of(*BLOCK_BYTES), metavar="N", help="block cores: raw bytes of a "
                         "block, a power of two from 512 to 32768 (default: 4096)")
-    engine_option(parser, "preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter of the engine; may be repeated")
+    engine_option(parser)
     parser.add_argument("--plan", metavar="PLAN.json", help="move arrays as a plan of cdma plan says, and print "
                         "predicted beside measured cycles")
     parser.add_argument("--latency", type=whole_number, metavar="CYCLES", help="cycles until the engine's memories "
@@ -95,8 +95,7 @@ def add(commands: Any) -> None:
                         help="default: verilator; engines run only in verilator")
     parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="seed of the pauses (default: 1)")
     parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
-    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
-                        help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
+    build_option(parser)
     json_option(parser)
 
 
@@ -106,12 +105,9 @@ def run(call: argparse.Namespace) -> int:
     waves = Path(call.build_dir).resolve() / "waves" if call.waves else None
     with Progress() as progress:
         outcome = _outcome(call, waves, progress)
-    if call.json:
-        print_json(outcome)
-    else:
-        print(simulation_text(outcome))
-        if waves is not None:
-            print(f"waves: {waves}")
+    show(call, outcome, simulation_text)
+    if waves is not None and not call.json:
+        print(f"waves: {waves}")
     for row in outcome["arrays"]:
         if not row["passed"]:
             raise CheckError(f"{row['name']}: {row['difference']}")
@@ -176,10 +172,4 @@ def _check_dumps(dumps: list[str]) -> None:
 
 
 def _probability(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 0.95:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 0.95, not {text!r}")
-    return value
+    return number(text, "a number from 0 to 0.95", lambda value: 0 <= value <= 0.95)

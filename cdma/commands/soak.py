@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.console.errors import simulation_errors
 from cdma.console.numbers import one_or_more, positive
-from cdma.console.options import add_command, engine, json_option, refuse, shard_option, whole_number
-from cdma.console.output import count, print_json
+from cdma.console.options import add_command, build_option, engine, json_option, refuse, shard_option, whole_number
+from cdma.console.output import count, show
 from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--waves", metavar="DIR", help="with --replay: folder for the waves")
     parser.add_argument("--report", default="build/soak", metavar="DIR", help="folder for log.jsonl and failures "
                         "(default: build/soak)")
-    parser.add_argument("--build-dir", default="build/sim", metavar="DIR", help="folder for compiled designs (default: "
-                        "build/sim)")
+    build_option(parser)
     json_option(parser)
 
 
@@ -84,7 +83,7 @@ def _soak(call: argparse.Namespace) -> int:
             found = soak(call.minutes, seed, shard=call.shard, build_dir=Path(call.build_dir),
                          report=Path(call.report), progress=progress, config=config,
                          benches=call.bench)
-    print_json(found) if call.json else print(_text(found, seed))
+    show(call, found, lambda found: _text(found, seed))
     return 1 if found.failures else 0
 
 
@@ -104,11 +103,8 @@ def _replay(call: argparse.Namespace) -> int:
 
     case = read_case(Path(call.replay))
     result = run_case(case, Path(call.build_dir), waves=Path(call.waves) if call.waves else None)
-    if call.json:
-        print_json(result)
-    else:
-        print(result.said or f"passed: {case.bench} on {case.config.name}, seed {case.seed}, {count(result.cycles)} "
-                             "cycles")
-        if call.waves:
-            print(f"waves: {', '.join(str(file) for file in sorted(Path(call.waves).glob('dump.*')))}")
+    show(call, result, lambda result: result.said or (
+        f"passed: {case.bench} on {case.config.name}, seed {case.seed}, {count(result.cycles)} cycles"))
+    if call.waves and not call.json:
+        print(f"waves: {', '.join(str(file) for file in sorted(Path(call.waves).glob('dump.*')))}")
     return 0 if result.passed else 1

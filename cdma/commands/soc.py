@@ -5,18 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdma.console.errors import CheckError, simulation_errors
-from cdma.console.options import add_command, engine, engine_option, json_option, whole_number
-from cdma.console.output import count, print_json
+from cdma.console.options import add_command, build_option, engine, engine_option, json_option, whole_number
+from cdma.console.output import count, show
 from cdma.console.progress import Progress
 from cdma.hdl.config.extras import install
 from cdma.report.table import Column, Table
-
-if TYPE_CHECKING:
-    from cdma.golden.codec.coding import Coding
-    from cdma.hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
 Build a SoC with LiteX, with a RISC-V core, memories, a UART and an engine on its bus, and simulate it while the core
@@ -49,18 +45,14 @@ def add(commands: Any) -> None:
                         "one)")
     parser.add_argument("--kib", type=whole_number, default=_KIB, metavar="N",
                         help=f"take the first N KiB of the array (default: {_KIB})")
-    engine_option(parser, "preset of an engine (default: tiny), or TOML file; it needs address_bits 32, and is built "
-                  "with write_back")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter of the engine; may be repeated")
+    engine_option(parser, "tiny", "; it needs address_bits 32, and is built with write_back")
     parser.add_argument("--memory", choices=("ram", "dram"),
                         help="main RAM: block RAM on the bus, or SDRAM behind LiteDRAM, where each of the engine's "
                              "masters has its own port (default: ram)")
     parser.add_argument("--board", metavar="BOARD", help="write the SoC for a board: ulx3s-85f")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder for the board's files (default: its name)")
     parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
-    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
-                        help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
+    build_option(parser)
     json_option(parser)
 
 
@@ -91,7 +83,15 @@ def run(call: argparse.Namespace) -> int:
         if importlib.util.find_spec(package) is None:
             raise ValueError(f"a SoC needs the Python package {package}: {install('soc')}")
     if call.board:
-        return _board(call.board, config, tensor.tobytes(), asked.coding, Path(call.output or call.board), call.json)
+        from cdma.hdl.litex.boards import write_board
+
+        folder = Path(call.output or call.board)
+        files = write_board(call.board, config, tensor.tobytes(), asked.coding, folder)
+        show(call, {"board": call.board, "engine": config.name, "files": [str(folder / name) for name in files]},
+             lambda made: "\n".join(made["files"]) + (
+                 f"\n\nbuild it in {folder} with 'sh build_cdma_soc.sh', which calls yosys, nextpnr-ecp5 and ecppack; "
+                 "the firmware prints at 115,200 baud"))
+        return 0
     from cdma.verif.soc.simulate import simulate_soc
 
     build_dir = Path(call.build_dir).resolve()
@@ -99,28 +99,11 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress, simulation_errors():
         outcome = simulate_soc(config, tensor.tobytes(), asked.coding, memory=call.memory or "ram", build_dir=build_dir,
                                waves=waves, progress=progress)
-    if call.json:
-        print_json(outcome)
-    else:
-        print(_text(outcome))
-        if waves is not None:
-            print(f"waves: {waves}")
+    show(call, outcome, _text)
+    if waves is not None and not call.json:
+        print(f"waves: {waves}")
     if outcome["difference"]:
         raise CheckError(outcome["difference"])
-    return 0
-
-
-def _board(board: str, config: EngineConfig, tensor: bytes, coding: Coding, folder: Path, as_json: bool) -> int:
-    from cdma.hdl.litex.boards import write_board
-
-    files = write_board(board, config, tensor, coding, folder)
-    if as_json:
-        print_json({"board": board, "engine": config.name, "files": [str(folder / name) for name in files]})
-        return 0
-    for name in files:
-        print(folder / name)
-    print(f"\nbuild it in {folder} with 'sh build_cdma_soc.sh', which calls yosys, nextpnr-ecp5 and ecppack; the "
-          "firmware prints at 115,200 baud")
     return 0
 
 

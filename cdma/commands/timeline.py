@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,9 @@ from cdma.console.networks import (
 )
 from cdma.console.numbers import amount, number, one_or_more, positive, share
 from cdma.console.options import add_command, json_option
-from cdma.console.output import lanes_text, print_json
+from cdma.console.output import lanes_text, show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import write_file
-from cdma.report.blocks_text import alike_blocks
 from cdma.report.plots.drawing import require_extra
 from cdma.report.table import Column, Table
 
@@ -100,29 +100,23 @@ def run(call: argparse.Namespace) -> int:
     if (call.network is not None) + call.list + call.paper != 1:
         raise ValueError("give one of a network, --paper and --list (cdma timeline --list names the networks)")
     if call.list:
-        named = _lists()
-        print_json(named) if call.json else print(lists_text(named))
+        show(call, _lists(), lists_text)
         return 0
     if call.plot:
         require_extra()
     with Progress() as progress:
         if call.paper:
-            outcome = _paper(call, progress)
-            text = paper_text(outcome)
+            outcome, text = _paper(call, progress), paper_text
         else:
-            outcome, done = _outcome(call, call.network, progress)
-            text = timeline_text(outcome)
+            (outcome, done), text = _outcome(call, call.network, progress), timeline_text
             if call.plot:
                 from cdma.report.plots.gantt import gantt
 
                 title = f"{outcome['network']}, batch {outcome['batch']}, {outcome['gpu_name']}, policy {call.policy}"
                 write_file(call.plot, gantt(done.rows, title))
-    if call.json:
-        print_json(outcome)
-    else:
-        print(text)
-        if call.plot:
-            print(f"\nplot: {call.plot}")
+    show(call, outcome, text)
+    if call.plot and not call.json:
+        print(f"\nplot: {call.plot}")
     return 0
 
 
@@ -206,6 +200,7 @@ def _share_or_file(text: str) -> float | str:
     return number(text, "a number above 0 and at most 1, or a .json file", lambda value: 0 < value <= 1)
 
 
+_NUMBERED = re.compile(r"(.*?)(\d+)(/.*)")
 _NAMES = 3  # offloaded tensors that a row names
 _COMPUTE = ("float32", "tf32", "bfloat16", "float16", "float8")
 
@@ -291,6 +286,43 @@ def lists_text(lists: Mapping[str, Any]) -> str:
         Column("GB/s", "link_bandwidth", "g"), Column("source", "source")], lists["gpus"])
     return (f"{networks.text()}\n\nPeaks in TFLOP/s by the type of products, without sparsity; the link in one "
             f"direction:\n\n{gpus.text()}")
+
+
+def alike_blocks(layers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The layers, those of successive blocks that compute and offload alike once.
+
+    Their name says which blocks they are: ``block2..31/norm1``. Stalls are the mean of these blocks.
+    """
+    runs: list[list[Mapping[str, Any]]] = []
+    last: dict[tuple[object, ...], tuple[int, list[Mapping[str, Any]]]] = {}
+    for layer in layers:
+        found = _NUMBERED.match(layer["layer"])
+        number = int(found[2]) if found else 0
+        # Sums of floating-point numbers differ behind five digits.
+        alike = (*(found.group(1, 3) if found else [layer["layer"]]), f"{layer['forward_ms']:.5g}",
+                 f"{layer['backward_ms']:.5g}", layer["offload_bytes"],
+                 *(_NUMBERED.sub(r"\1/\3", name) for name in layer["offloads"]))
+        before, run = last.get(alike, (0, []))
+        if not run or number != before + 1:
+            runs.append(run := [])
+        run.append(layer)
+        last[alike] = number, run
+    return [_mean(run) for run in runs]
+
+
+def _mean(run: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Alike layers as one."""
+    first, last = run[0], run[-1]
+    stalls = {row: {way: sum(layer["stall_ms"][row].get(way, 0.0) for layer in run) / len(run) for way in ways}
+              for row, ways in first["stall_ms"].items()}
+    return {**first, "layer": _range(first["layer"], last["layer"]), "stall_ms": stalls,
+            "offloads": list(map(_range, first["offloads"], last["offloads"]))}
+
+
+def _range(first: str, last: str) -> str:
+    """Names that differ in the number of their block, as one."""
+    found, end = _NUMBERED.match(first), _NUMBERED.match(last)
+    return first if first == last or not found or not end else f"{found[1]}{found[2]}..{end[2]}{found[3]}"
 
 
 def offloads_text(names: Sequence[str]) -> str:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.files import picture_file
-from cdma.console.options import (
-    add_command,
-    configurations,
-    core_options,
-    json_option,
-    whole_number,
-)
-from cdma.console.output import print_json
+from cdma.console.numbers import number, one_or_more
+from cdma.console.options import add_command, configurations, core_options, json_option
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.hdl.config.files import refuse_pipe, write_file
 from cdma.report.plots.drawing import require_extra
@@ -67,7 +62,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--device", choices=("LFE5U-25F", "LFE5U-45F", "LFE5U-85F"), default="LFE5U-85F",
                         help="which ECP5 (default: LFE5U-85F)")
     parser.add_argument("--speed", type=int, choices=(6, 7, 8), default=8, help="its speed grade (default: 8)")
-    parser.add_argument("--seeds", type=_positive, default=1, metavar="N",
+    parser.add_argument("--seeds", type=one_or_more, default=1, metavar="N",
                         help="place and route N times, print the best and the median (default: 1)")
     parser.add_argument("--units", action="store_true",
                         help="with --target ecp5: each unit of one engine by itself instead of the whole engine")
@@ -76,34 +71,21 @@ def add(commands: Any) -> None:
     json_option(parser)
 
 
-def _positive(text: str) -> int:
-    number = whole_number(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
-    return number
-
-
 def _ps(text: str) -> float:
-    try:
-        ps = float(text)
-    except ValueError:
-        ps = -1.0
-    if not 0 <= ps < 1e6:
-        raise argparse.ArgumentTypeError(f"must be a time in ps from 0 to a million, not {text!r}")
-    return ps
+    return number(text, "a time in ps from 0 to a million", lambda ps: 0 <= ps < 1e6)
 
 
 def run(call: argparse.Namespace) -> int:
     """Measure and print a table."""
     _check(call)
     with Progress() as progress:
-        result, text = _measured(call, progress)
-    print_json(result) if call.json else print(text)
+        found, text = _measured(call, progress)
+    show(call, found, text)
     return 0
 
 
-def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str]:
-    """What is measured, and the text that says it."""
+def _measured(call: argparse.Namespace, progress: Progress) -> tuple[Any, Callable[[Any], str]]:
+    """What is measured, and what makes text of it."""
     from cdma.synth.pnr.place import place, place_units
     from cdma.synth.timing.sweep import sweep
 
@@ -114,21 +96,17 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str
         found = sweep(liberty=call.liberty, recipe=call.recipe, progress=progress)
         if call.plot:
             write_file(call.plot, sweep_plot(found["points"]))
-        return found, _sweep_text(found)
+        return found, _sweep_text
     configs = configurations(call)
     if call.units:
-        units = place_units(_one_engine(configs), **placing)
-        return units, _units_text(units)
+        return place_units(_one_engine(configs), **placing), _units_text
     if call.target in _ESTIMATED:
         from cdma.synth.timing.estimate import estimate
 
-        estimates = [estimate(config, _ESTIMATED[call.target], progress) for config in configs]
-        return estimates, _estimates_text(estimates)
+        return [estimate(config, _ESTIMATED[call.target], progress) for config in configs], _estimates_text
     if call.target == "ecp5":
-        placings = [place(config, **placing) for config in configs]
-        return placings, _placed_text(placings)
-    reports = [_in_cells(config, call, progress) for config in configs]
-    return reports, cells_text(reports)
+        return [place(config, **placing) for config in configs], _placed_text
+    return [_in_cells(config, call, progress) for config in configs], cells_text
 
 
 def _one_engine(configs: Sequence[Design]) -> EngineConfig:

@@ -10,8 +10,8 @@ from typing import Any
 
 from cdma.console.errors import CheckError
 from cdma.console.numbers import byte_size, one_or_more, positive
-from cdma.console.options import add_command, engine, engine_option, json_option, refuse, whole_number
-from cdma.console.output import count, lanes_text, print_json
+from cdma.console.options import add_command, build_option, engine, engine_option, json_option, refuse, whole_number
+from cdma.console.output import count, lanes_text, show
 from cdma.console.progress import Progress
 from cdma.report.table import Column, Table
 
@@ -51,9 +51,7 @@ def add(commands: Any) -> None:
                         "resnet50 (default: both)")
     parser.add_argument("--gpu", nargs="?", const="cuda", metavar="DEVICE", help="train on a GPU, as PyTorch names it "
                         "(cuda), or rehearse on the cpu")
-    engine_option(parser, "engine: preset (engine, paper, smallest, tiny, wide) or TOML file (default: engine)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter of the engine; may be repeated")
+    engine_option(parser)
     parser.add_argument("--steps", type=one_or_more, default=1, metavar="N", help="training steps (default: 1)")
     parser.add_argument("--batch", type=one_or_more, metavar="N",
                         help="samples of a batch (default: digits 64, others 8)")
@@ -73,8 +71,7 @@ def add(commands: Any) -> None:
                         "memories answer (default: 0)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
-    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
-                        help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
+    build_option(parser)
     json_option(parser)
 
 
@@ -91,7 +88,7 @@ def run(call: argparse.Namespace) -> int:
         outcome = trained(call.example, config, steps=call.steps, batch=call.batch, seed=call.seed, model=call.model,
                           page_bytes=call.pages, least=call.least, latency=call.latency, memory_bytes=call.memory,
                           clock_mhz=call.clock, build_dir=Path(call.build_dir), progress=progress)
-    print_json(outcome) if call.json else print(training_text(outcome))
+    show(call, outcome, training_text)
     if outcome["differences"]:
         raise CheckError(f"training through {outcome['engine']} differs from plain training: "
                          f"{outcome['differences'][0]}")
@@ -124,7 +121,7 @@ def _run_gpu(call: argparse.Namespace) -> int:
                 rows.append(row | {"codec_share": row.get("codec_share"), "raw_bytes": sent.get("raw_bytes"),
                                    "ratio": sent["raw_bytes"] / sent["link_bytes"] if sent else None})
     found = about(device) | {"rows": rows}
-    print_json(found) if call.json else print(f"{found['card']} ({device}):\n\n{Table(_WAYS, rows).text()}")
+    show(call, found, lambda found: f"{found['card']} ({device}):\n\n{Table(_WAYS, found['rows']).text()}")
     if wrong := [row for row in rows if not row["identical"]]:
         raise CheckError(f"{wrong[0]['network']}, {wrong[0]['way']}: loss or gradients differ from plain training")
     return 0

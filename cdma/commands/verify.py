@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.about import date_option, made_on
 from cdma.console.errors import simulation_errors
 from cdma.console.numbers import one_or_more, positive
-from cdma.console.options import add_command, json_option, refuse, shard_option, whole_number
-from cdma.console.output import print_json
+from cdma.console.options import (
+    add_command,
+    build_option,
+    json_option,
+    refuse,
+    settings_option,
+    shard_option,
+    whole_number,
+)
+from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.verif.common.tools import SIMULATORS
 
@@ -50,8 +58,7 @@ def add(commands: Any) -> None:
                          _DESCRIPTION, _EXAMPLES, run)
     parser.add_argument("configuration", nargs="?", metavar="PRESET|FILE.toml", help="preset (see 'cdma generate "
                         "--list') or TOML file; default: engine")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter, for instance lanes=8; may be repeated")
+    settings_option(parser)
     parser.add_argument("--list", action="store_true", help="list the steps of the configuration, and run none")
     parser.add_argument("--step", action="append", metavar="NAME", help="step to run; may be repeated (default: all)")
     parser.add_argument("--test", type=_pattern, metavar="REGEX", help="with --step: tests of its bench to run, by "
@@ -67,8 +74,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--report", metavar="DIR", help="write junit.xml, index.html, results.json and waves there")
     parser.add_argument("--no-waves", action="store_true", help="record no waves of tests that failed")
     parser.add_argument("--merge", nargs="+", metavar="DIR", help="join the reports of shards instead of running")
-    parser.add_argument("--build-dir", default="build/sim", metavar="DIR", help="folder for compiled designs (default: "
-                        "build/sim)")
+    build_option(parser)
     date_option(parser)
     json_option(parser)
 
@@ -90,7 +96,7 @@ def run(call: argparse.Namespace) -> int:
     """Verify, or list steps, or join reports; then print."""
     from cdma.measure.verification import chosen_steps
     from cdma.report.plots.drawing import require_extra
-    from cdma.report.table import Table
+    from cdma.report.table import Column, Table
 
     if call.merge:
         if call.configuration:
@@ -110,10 +116,8 @@ def run(call: argparse.Namespace) -> int:
     config = _configured(call)
     chosen = chosen_steps(config, call.step)
     if call.list:
-        if call.json:
-            print_json([{"step": step.name, "about": step.about, "repeats": step.repeats} for step in chosen])
-        else:
-            print(Table(["step", "what is checked"], [[step.name, step.about] for step in chosen], left=(0, 1)).text())
+        show(call, [{"step": step.name, "about": step.about, "repeats": step.repeats} for step in chosen],
+             lambda rows: Table([Column("step", "step"), Column("what is checked", "about")], rows).text())
         return 0
     return _done(_verified(config, call), call)
 
@@ -152,7 +156,7 @@ def _verified(config: Design, call: argparse.Namespace) -> Verification:
 
 
 def _done(found: Verification, call: argparse.Namespace) -> int:
-    from cdma.console.files import print_written, write_files
+    from cdma.console.files import write_files, written_text
     from cdma.golden.results import to_json
     from cdma.report.junit import junit
     from cdma.report.verify_page import verify_page, verify_text
@@ -164,12 +168,6 @@ def _done(found: Verification, call: argparse.Namespace) -> int:
         written = write_files(Path(call.report), {
             "results.json": json.dumps(to_json(found), indent=1) + "\n", "junit.xml": junit(found),
             "index.html": verify_page(found).html()})
-    if call.json:
-        print_json(found)
-    else:
-        print(verify_text(found))
-        if written:
-            print()
-        for file in written:
-            print_written(file)
+    show(call, found, lambda found: "\n".join([verify_text(found), *([""] if written else []),
+                                               *map(written_text, written)]))
     return 0 if found.passed else 1

@@ -8,21 +8,13 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cdma.console.output import count
 from cdma.hdl.config.files import write_file
 
-__all__ = ["WrittenFile", "check_folder_of", "picture_file", "print_written", "write_files"]
-
-
-@dataclass(frozen=True)
-class WrittenFile:
-    """A file that was written: its path, and its size."""
-
-    file: Path
-    bytes: int
+__all__ = ["check_folder_of", "picture_file", "write_files", "written_text"]
 
 
 def check_folder_of(path: str | Path) -> None:
@@ -55,18 +47,18 @@ def picture_file(text: str) -> str:
     return text
 
 
-def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[WrittenFile]:
+def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[dict[str, Any]]:
     """Write texts, or bytes, by the name of their file into a folder that is there; a name may have a folder in
-    front."""
+    front. Returns path and size of each, as JSON has them."""
     found = []
     for name, given in contents.items():
         path, content = folder / name, given.encode() if isinstance(given, str) else given
         path.parent.mkdir(exist_ok=True)
         write_file(path, content)
-        found.append(WrittenFile(path, len(content)))
+        found.append({"file": path, "bytes": len(content)})
     return found
 
 
-def print_written(written: WrittenFile) -> None:
-    """Print a line that says which file was written."""
-    print(f"wrote {written.file} ({count(written.bytes)} bytes)")
+def written_text(written: Mapping[str, Any]) -> str:
+    """A line that says which file was written."""
+    return f"wrote {written['file']} ({count(written['bytes'])} bytes)"

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from cdma.hdl.config.catalog import Design
     from cdma.hdl.config.engine import EngineConfig
 
-__all__ = ["CODINGS", "DEFAULT_BLOCK_BYTES", "DEFAULT_PRESET", "add_command", "block_size", "check_raw_options",
-           "configurations", "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option",
-           "one_array", "one_of", "read_stream", "refuse", "shard_option", "standard_input", "stream_option",
-           "whole_number", "write_bytes"]
+__all__ = ["CODINGS", "DEFAULT_BLOCK_BYTES", "DEFAULT_PRESET", "add_command", "block_size", "build_option",
+           "check_raw_options", "configurations", "core_options", "dtype_option", "element_option", "engine",
+           "engine_option", "json_option", "one_array", "one_of", "read_stream", "refuse", "settings_option",
+           "shard_option", "standard_input", "stream_option", "whole_number", "write_bytes"]
 
 CODINGS = ("zvc8", "zvc16", "zvc32", "bfloat16", "float32")
 """Codings that block cores and engines build."""
@@ -127,12 +127,23 @@ def _number(text: str) -> int:
         return -1
 
 
+def build_option(parser: Any) -> None:
+    """Add ``--build-dir``, where simulator builds are kept."""
+    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
+                        help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
+
+
+def settings_option(parser: Any) -> None:
+    """Add ``--set``, changes to parameters."""
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="change a parameter, for instance lanes=8 or codings=zvc16,zvc32; may be repeated")
+
+
 def core_options(parser: Any) -> None:
     """Add the choice of configurations, engines' and cores': presets or files, and changes to them."""
     parser.add_argument("configurations", nargs="*", metavar="PRESET|FILE.toml",
                         help=f"preset (see 'cdma generate --list') or TOML file; default: {DEFAULT_PRESET}")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter, for instance beat_bytes=64 or element_bits=16,32; may be repeated")
+    settings_option(parser)
 
 
 def configurations(call: argparse.Namespace) -> list[Design]:
@@ -164,9 +175,11 @@ def _configured(name: str, settings: list[str]) -> Design:
         raise type(error)(f"{name}: {error}") from error
 
 
-def engine_option(parser: Any, about: str) -> None:
-    """Add ``--engine``, a preset of the engine or a file."""
-    parser.add_argument("--engine", metavar="PRESET|FILE.toml", help=about)
+def engine_option(parser: Any, default: str = DEFAULT_PRESET, more: str = "") -> None:
+    """Add ``--engine``, a preset of the engine or a file, and ``--set``; ``more`` ends the help."""
+    parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="engine: preset (engine, paper, smallest, tiny, "
+                        f"wide) or TOML file (default: {default}){more}")
+    settings_option(parser)
 
 
 def engine(name: str, settings: list[str]) -> EngineConfig:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from collections.abc import Callable
 from typing import Any
 
 from cdma.golden.results import to_json
 
-__all__ = ["arrays_text", "count", "fixed", "lanes_text", "print_json"]
+__all__ = ["arrays_text", "count", "fixed", "lanes_text", "print_json", "show"]
 
 
 def print_json(value: Any) -> None:
     """Print a value, results in it too, as indented JSON on standard output."""
     print(json.dumps(to_json(value), indent=2))
+
+
+def show(call: argparse.Namespace, value: Any, text: Callable[[Any], str]) -> None:
+    """Print a value: as JSON where the call says so, else as the text that a function makes of it."""
+    print_json(value) if call.json else print(text(value))
 
 
 def count(number: int | None) -> str:

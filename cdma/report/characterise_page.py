@@ -18,7 +18,7 @@ from cdma.report.characterise_tables import (
     training,
 )
 from cdma.report.page import Page, Section
-from cdma.report.parts import Part, Plots, Tiles, bars, histograms, lines, stems, trend
+from cdma.report.parts import Part, Plots, Tiles, bars, histograms, lines, trend
 from cdma.workload.dumps.steps import step_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,11 @@ def characterise_page(found: Measured, every: bool = False) -> Page:
     """
     last = _last(found.groups)
     sections = [_totals(found), _groups(found, last), *_training(found), *_density(found, last),
-                *_exponents(found, last), *_runs(found, last), *_clustering(last), *_tables(found, every)]
+                *_exponents(found, last), *_runs(found, last), *_clustering(last)]
+    if every:
+        sections.append(Section("Every array", [
+            "As stored. Runs are of zeros, in elements; p90 is the 90th percentile of their lengths.",
+            array_table(found)]))
     return Page(f"{', '.join(found.dumps)}: what compression would gain", [_head(found), *sections],
                 "What compression would gain")
 
@@ -84,7 +88,7 @@ def _totals(found: Measured) -> Section:
                           [total.layout for total in group] if not found.flat else ["ratio"],
                           {label: [total.ratio(coding) for total in group] for coding, label in CODINGS.items()},
                           {label: group[0].bound(coding) for coding, label in CODINGS.items()}, _BOUND))
-    return Section("In all", [*parts, total_table(totals, left=(0, 1))])
+    return Section("In all", [*parts, total_table(totals)])
 
 
 def _groups(found: Measured, last: Sequence[Group]) -> Section:
@@ -93,7 +97,7 @@ def _groups(found: Measured, last: Sequence[Group]) -> Section:
          f"Ratios as stored{_when(found.arrays)}{_largest(found.groups, last)}."),
         _ratio_bars({group.layer: group.stored for group in last}),
         ("The times are those of an offload of all arrays of the group, one behind the other: as they are, and with "
-         "the best coding through the engine."), group_table(found, left=(0, 2, 3))])
+         "the best coding through the engine."), group_table(found)])
 
 
 def _ratio_bars(named: dict[str, Coded]) -> Plots:
@@ -191,19 +195,13 @@ def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float]
 
 
 def _clustering(last: Sequence[Group]) -> Iterator[Section]:
-    values = {group.layer: group.stored.density.clustering for group in last}
-    there = {name: value for name, value in values.items() if value}
+    there = {group.layer: [value] for group in last if (value := group.stored.density.clustering)}
     if there:
         yield Section("Clustering", [
             ("How much the density varies from one block of 4 KiB to the next: its variance over that of zeros at "
-            "random places. At 1 zeros are independent. The larger the value, the more blocks are nearly empty or "
-            "nearly full, which the engine's buffers must compensate."), stems("clustering", there)], kept=True)
-
-
-def _tables(found: Measured, every: bool) -> Iterator[Section]:
-    if every:
-        yield Section("Every array", [("As stored. Runs are of zeros, in elements; p90 is the 90th percentile of their "
-                                       "lengths."), array_table(found)])
+             "random places. At 1 zeros are independent. The larger the value, the more blocks are nearly empty or "
+             "nearly full, which the engine's buffers must compensate."),
+            bars("clustering", [], there, digits=1, caption=False)], kept=True)
 
 
 def _when(arrays: Sequence[Array]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
@@ -17,8 +16,7 @@ from cdma.workload.dumps.steps import step_text
 if TYPE_CHECKING:
     from cdma.workload.characterise.arrays import Array, Coded
     from cdma.workload.characterise.groups import Group
-    from cdma.workload.verdict.offloads import Offload, Path
-    from cdma.workload.verdict.verdict import Verdict
+    from cdma.workload.verdict.offloads import Offload
 
 __all__ = ["CODINGS", "Measured", "array_table", "characterise_text", "group_table", "over_steps",
            "total_table", "training"]
@@ -26,7 +24,6 @@ __all__ = ["CODINGS", "Measured", "array_table", "characterise_text", "group_tab
 CODINGS = {"zvc8": "ZVC 8", "zvc16": "ZVC 16", "zvc32": "ZVC 32", "rle": "RLE", "zlib": "zlib", "blocks": "blocks",
            "tags_first": "tags first", "exponents": "exponents"}
 """What the codings are called in tables and plots."""
-
 
 
 def _ratio(coding: str) -> Column:
@@ -42,16 +39,26 @@ _TIMES = (Column("raw us", "offload.raw_us", ",.1f"), Column("engine us", "offlo
 _WIDTH = 120
 
 
-@dataclass(frozen=True)
 class Measured:
-    """What was found of dumps.
+    """What was found of dumps, and what follows from it.
 
     Parameters
     ----------
     dumps
         What the dumps are called.
-    arrays, groups, totals
-        The arrays, the groups of alike ones, and the sums by format and layout.
+    arrays
+        What :func:`cdma.workload.characterise.arrays.characterise` gives.
+    link
+        10^9 bytes a second.
+    engine, clock
+        Preset of the engine, and its clock in MHz.
+    date
+        The date.
+
+    Members
+    -------
+    groups, totals
+        Groups of alike arrays, and the sums by format and layout.
     verdict
         The verdict.
     path
@@ -60,49 +67,25 @@ class Measured:
         The engine in words.
     made
         Version of the project, and date.
+
+    Raises
+    ------
+    ValueError
+        If the preset was not measured.
     """
 
-    dumps: Sequence[str]
-    arrays: Sequence[Array]
-    groups: Sequence[Group]
-    totals: Sequence[Coded]
-    verdict: Verdict
-    path: Path
-    engine: str
-    made: str
-
-    @classmethod
-    def of(cls, dumps: Sequence[str], arrays: Sequence[Array], link: float, engine: str, clock: float, date: str,
-           ) -> Measured:
-        """What follows from measured arrays.
-
-        Parameters
-        ----------
-        dumps
-            What the dumps are called.
-        arrays
-            What :func:`cdma.workload.characterise.arrays.characterise` gives.
-        link
-            10^9 bytes a second.
-        engine, clock
-            Preset of the engine, and its clock in MHz.
-        date
-            The date.
-
-        Raises
-        ------
-        ValueError
-            If the preset was not measured.
-        """
+    def __init__(self, dumps: Sequence[str], arrays: Sequence[Array], link: float, engine: str, clock: float,
+                 date: str) -> None:
         from cdma.workload.characterise.arrays import in_all
         from cdma.workload.characterise.groups import groups
         from cdma.workload.timeline.scenario import build_engine
         from cdma.workload.verdict.offloads import Path
         from cdma.workload.verdict.verdict import verdict
 
-        path, grouped = Path(link, build_engine(engine, clock)), groups(arrays)
-        return cls(dumps, arrays, grouped, in_all(arrays), verdict(arrays, grouped, path), path,
-                   f"the engine {engine} at {clock:g} MHz", f"cdma {project_version()}, {date}")
+        self.dumps, self.arrays, self.groups, self.totals = dumps, arrays, groups(arrays), in_all(arrays)
+        self.path = Path(link, build_engine(engine, clock))
+        self.verdict = verdict(arrays, self.groups, self.path)
+        self.engine, self.made = f"the engine {engine} at {clock:g} MHz", f"cdma {project_version()}, {date}"
 
     @property
     def flat(self) -> bool:
@@ -138,7 +121,7 @@ def characterise_text(found: Measured, every: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def group_table(found: Measured, left: Sequence[int] | None = None) -> Table:
+def group_table(found: Measured) -> Table:
     """The groups of alike arrays, and all together; ranges over the arrays of a group."""
     whole = found.totals[0]
     rows = [{"name": group.name, "arrays": group.arrays, "shape": group.first.shape, "type": group.first.dtype,
@@ -151,30 +134,28 @@ def group_table(found: Measured, left: Sequence[int] | None = None) -> Table:
         Column("group", "name"), Column("arrays", lambda row: len(row["arrays"]), ","),
         Column("shape", lambda row: "x".join(map(str, row["shape"]))), Column("type", "type"), _RAW_BYTES,
         Column("density", "density"), *_EXPONENTS, *map(_ratio, ("zlib", "tags_first", "exponents")),
-        Column("best ratio", "ratio"), _BEST, *_TIMES], rows, left=left)
+        Column("best ratio", "ratio"), _BEST, *_TIMES], rows)
 
 
-def array_table(found: Measured, left: Sequence[int] | None = None) -> Table:
+def array_table(found: Measured) -> Table:
     """Every array as stored, then their sum."""
-    return _coded_table("array", [*((array.name, [array]) for array in found.arrays), ("in all", found.arrays)], found,
-                        left)
+    return _coded_table("array", [*((array.name, [array]) for array in found.arrays), ("in all", found.arrays)], found)
 
 
-def total_table(totals: Sequence[Coded], left: Sequence[int] | None = None) -> Table:
+def total_table(totals: Sequence[Coded]) -> Table:
     """The sums by format and layout."""
     return Table([Column("format", "coded.format"), Column("layout", "coded.layout"), _RAW_BYTES, _DENSITY, *_RATIOS,
-                  _BEST], [{"coded": total} for total in totals], left=left)
+                  _BEST], [{"coded": total} for total in totals])
 
 
-def _coded_table(heading: str, arrays: Iterable[tuple[str, Sequence[Array]]], found: Measured,
-                 left: Sequence[int] | None = None) -> Table:
+def _coded_table(heading: str, arrays: Iterable[tuple[str, Sequence[Array]]], found: Measured) -> Table:
     """A row for the arrays of each name, together."""
     zeros = [Column("run mean", "coded.density.zero_run_mean", ".1f"),
              Column("p90", lambda row: row["coded"].density.zero_run_percentile(90), ","),
              Column("clustering", "coded.density.clustering", ".1f")]
     return Table([Column(heading, "name"), _RAW_BYTES, _DENSITY, *zeros, *_EXPONENTS, *_RATIOS, _BEST, *_TIMES],
                  [{"name": name, "coded": reduce(add, (array.stored for array in own)), "offload": found.offload(own)}
-                  for name, own in arrays], left=left)
+                  for name, own in arrays])
 
 
 def training(groups: Sequence[Group]) -> tuple[list[str], dict[str, list[float | None]]]:

@@ -17,13 +17,13 @@ from cdma.report.plots.drawing import COLOURS
 from cdma.report.table import Table
 
 __all__ = ["LINK", "Fenced", "Image", "Part", "Plots", "Table", "Tiles", "bars", "histograms", "lines", "prose",
-           "stems", "trend"]
+           "trend"]
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
 """A link in text: its words, and where it leads."""
 
 _GROUPS = 6
-"""Most groups of bars, or stems, in one plot."""
+"""Most groups of bars in one plot."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +160,6 @@ def histograms(title: str, labels: Sequence[str], rows: Mapping[str, tuple[Seque
     top = next(top for top in (0.2, 0.4, 0.6, 0.8, 1.0) if top >= min(1.0, highest))
     return Plots([("", fluid.columns(name, labels, *pair, top, large)) for name, pair in rows.items()],
                  "whole" if large else "small", title, _keys(series), mark, flat=True)
-
-
-def stems(title: str, values: Mapping[str, float]) -> Plots:
-    """Stems from 1 to each value, which is above 0, on a logarithmic axis that outliers do not set."""
-    lowest, highest = min(values.values()), fluid.scale(list(values.values()), 100)
-    return Plots([("", fluid.stems(title, {name: values[name] for name in names}, lowest, highest))
-                  for names in _pieces(list(values))], "columns")
 
 
 Part = str | tuple[str, ...] | Table | Fenced | Tiles | Plots | Image

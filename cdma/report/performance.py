@@ -127,16 +127,10 @@ counted. `ns` is the slowest path, `wires` the routing in it, `levels` the LUTs,
 on speed grade 8 are in the table above."""
 
 _TRIED = """\
-The critical loop of the decompressors: a tag starts where the line before it ends. The place of the tag, whether all
-of it has arrived, and whether the packet ends depend on each other in every beat, so the loop cannot be pipelined. Two
-thirds or more of the slowest path are wires. `pipeline=fast` reads the first tag of a packet ahead, and calculates and
-compares the place of each byte of a tag a cycle early, which took it from 84 to 95 MHz. Not done yet: to count a whole
-tag when it is read, a line ahead, so that the place of the next tag is known two beats before it is needed.
-
-Four fifths of the slowest paths of `tiny`, which has all codings, are wires; more registers moved them, but did not
-make them shorter. The default engine is larger than the part with all codings. With zero-value codings only it takes
-57,659 LUTs and 205 block RAMs after synthesis, and nextpnr places it with an estimate of 50 to 55 MHz (goal: 100), but
-does not route it in usual time: nearly all block RAMs are in use, so those of one memory lie far apart."""
+The critical loop of the decompressors cannot be pipelined: a tag starts where the line before it ends. Two thirds or
+more of the slowest paths are wires. The default engine is larger than the part with all codings; with zero-value
+codings only it fits after synthesis, but nextpnr does not route it in usual time, because nearly all block RAMs are in
+use."""
 
 _PNR_UNITS = """\
 MHz (LUTs, flip-flops, block RAMs) of each unit of an engine by itself, as `cdma timing PRESET --target ecp5

@@ -89,20 +89,12 @@ def _beside(figures: Row) -> Iterator[Part]:
 
 
 def _differences(figures: Row) -> list[Part]:
-    paper, density = figures["headlines"][0]["paper"], figures["engines"]["density"]
-    digits = _over_training(figures)
-    ratios = [row["ratio"]["zvc"] or 0.0 for row in digits["arrays"]]
-    gains = {row["network"]: _gain(row, "zvc") for row in figures["networks"][0]["rows"] if row["paper"]}
-    most, least = max(gains, key=lambda name: gains[name]), min(gains, key=lambda name: gains[name])
+    paper = figures["headlines"][0]["paper"]
     return prose(
-        words.DIFFERENCES, **figures, first=figures["headlines"][0], ratio_of_average=_ratio(density),
-        arrays_ratio=sum(ratios) / len(ratios), arrays_density=digits["in_all"]["density"],
-        arrays_together=_ratio(digits["in_all"]["density"]), density_of_ratio=_density(paper["average_ratio"]),
-        density_of_highest=_density(paper["highest_ratio"]),
-        array=min((row for dump in figures["dumps"] for row in dump["arrays"]), key=lambda row: row["density"] or 0.0),
-        slow=figures["efficiencies"][0], fast=figures["efficiencies"][-1], most=most, most_gain=gains[most],
-        least=least, least_gain=gains[least], share=100 * figures["engines"]["rows"][0]["share"],
-        reached=figures["engines"]["rows"][0])
+        words.DIFFERENCES, **figures, first=figures["headlines"][0],
+        ratio_of_average=_ratio(figures["engines"]["density"]), density_of_ratio=_density(paper["average_ratio"]),
+        density_of_highest=_density(paper["highest_ratio"]), slow=figures["efficiencies"][0],
+        fast=figures["efficiencies"][-1])
 
 
 def _networks(figures: Row) -> Iterator[Part]:

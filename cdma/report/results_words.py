@@ -93,33 +93,22 @@ DIFFERENCES = """\
   trained networks; SqueezeNet has those of the shipped dump, and published ones where the dump has no array; OverFeat
   and Network in Network have {engines[density]} behind every ReLU. [The timeline](timeline.md#densities) names the
   sources.
-- **Average ratio.** It is {first[here][average_ratio]:.2f} if each network's tensors are weighted by their bytes, and
-  {first[here][tensor_ratio]:.2f} as the mean of all {sparsest[tensors]} swapped tensors; the paper has
-  {first[paper][average_ratio]} and does not say how it weighs. Weighted by bytes, layers that differ do not raise a
-  ratio: coded bytes grow in proportion to the density, so that only the density in all counts (but for blocks with
-  nearly no zero: they go raw and save 3 %). As a mean of ratios they do, because a tensor of few values adds more
-  than one of many takes away. The arrays of the small network have {arrays_ratio:.2f} as a mean and
-  {arrays_together:.2f} by bytes, at a density of {arrays_density:.2f}. One density of {engines[density]} everywhere
-  would give {ratio_of_average:.2f}, and pictures, which are swapped too, have no zeros. For a ratio of
-  {first[paper][average_ratio]} by bytes all that is swapped must have a density of {density_of_ratio:.2f}.
+- **Average ratio.** It is {first[here][average_ratio]:.2f} weighted by bytes, and {first[here][tensor_ratio]:.2f} as
+  the mean of all {sparsest[tensors]} swapped tensors; the paper has {first[paper][average_ratio]} and does not say how
+  it weighs. One density of {engines[density]} everywhere would give {ratio_of_average:.2f}; for a ratio of
+  {first[paper][average_ratio]} by bytes all that is swapped, pictures too, must have a density of
+  {density_of_ratio:.2f}.
 - **Highest ratio.** A ratio of {first[paper][highest_ratio]} needs a layer with a density of
   {density_of_highest:.3f}. The sparsest tensor here is `{sparsest[tensor]}` of {sparsest[network]}, with
-  {sparsest[density]:.3f} and a ratio of {sparsest[ratio]:.2f}; the sparsest array of the shipped dumps,
-  `{array[array]}`, has {array[density]:.3f}.
-- **Compute times.** The paper measured layers on the GPU; here times come from a roofline at half of the peak. The
-  faster the layers are, the less of the swapping they hide: at {slow[efficiency]} of the peak the average gain on a
-  Titan Xp is {slow[headlines][titan-xp][average_gain]:.0f} %, at {fast[efficiency]} it is
-  {fast[headlines][titan-xp][average_gain]:.0f} %. A table below has more.
-- **Networks.** The networks with the least arithmetic per byte of activation gain most: `{most}` gains
-  {most_gain:.0f} % on a Titan X, `{least}` {least_gain:.0f} %. In OverFeat and VGG-16 the convolutions take so long
-  that they hide most transfers.
+  {sparsest[density]:.3f} and a ratio of {sparsest[ratio]:.2f}.
+- **Compute times.** The paper measured layers on the GPU; here times come from a roofline at half of the peak. Faster
+  layers hide less of the swapping: at {slow[efficiency]} of the peak the average gain on a Titan Xp is
+  {slow[headlines][titan-xp][average_gain]:.0f} %, at {fast[efficiency]} it is
+  {fast[headlines][titan-xp][average_gain]:.0f} %.
 - **vDNN itself.** VGG-16 with a batch of 256 loses {vdnn[here][loss]:.0f} % here and {vdnn[paper][loss]:.0f} % in the
-  paper. It needs {vdnn[here][memory_gb]:.1f} GB here and {vdnn[paper][memory_gb]:.0f} GB in the paper. Our model has
-  no work space for convolutions, and not the slower algorithms that a device with too little memory must use.
-- **CSWAP** compresses with the GPU's own cores, chooses tensors by what they gain, and was measured in networks of
-  its choice; here it is the paper's six, and all tensors, through an engine beside the cores.
-- **The engine** does not cause the differences: with a tensor of the average density it reaches {share:.2f} % of its
-  limit in an offload, plus {reached[start_cycles]:.0f} cycles for start and end."""
+  paper, with {vdnn[here][memory_gb]:.1f} and {vdnn[paper][memory_gb]:.0f} GB. Our model has no work space for
+  convolutions, and not the slower algorithms that a device with too little memory must use.
+- **CSWAP** compresses with the GPU's own cores, and chooses tensors of other networks by what they gain."""
 
 NETWORKS = """\
 Policy `all`: all tensors that backward needs are swapped, over 12.8 GB/s (PCIe 3), through the preset `paper` at 1000

@@ -1,4 +1,4 @@
-"""Shared by all plots: figures in pixels, colours, and SVG that is the same in every run."""
+"""Shared by all plots: pictures in pixels with bars and tips, colours, ticks, and labels that keep apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import pairwise
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,8 @@ from cdma.workload.extra import package
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "EXTRA", "GREY", "apart", "figure", "place_labels", "require_extra", "svg_file", "ticks"]
+__all__ = ["COLOURS", "EXTRA", "GREY", "Picture", "apart", "require_extra", "ticks"]
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours of series in order, which the colour-blind can tell apart (Okabe and Ito)."""
@@ -46,52 +44,75 @@ def require_extra() -> None:
         package(name, EXTRA)
 
 
-def figure(width: float, height: float) -> Figure:
-    """An empty figure whose points are pixels of the page.
+class Picture:
+    """An SVG file that is drawn in pixels, from the upper left corner on.
+
+    Parameters
+    ----------
+    width, height
+        Of the picture.
+    title
+        Heading, at the place ``left``; where there is none, only screen readers get the title.
+    left
+        Pixels to the left of the heading.
 
     Raises
     ------
     ValueError
         If matplotlib is not installed.
     """
-    # Loaded when a plot is drawn: matplotlib takes longer to start than most commands to run.
-    matplotlib = package("matplotlib", EXTRA)
-    made = package("matplotlib.figure", EXTRA)
-    matplotlib.rcParams.update(_STYLE)
-    return made.Figure(figsize=(width / 72, height / 72), dpi=72)
 
+    def __init__(self, width: float, height: float, title: str, left: float | None = None) -> None:
+        # Loaded when a plot is drawn: matplotlib takes longer to start than most commands to run.
+        package("matplotlib", EXTRA).rcParams.update(_STYLE)
+        self._width, self._height, self._title = width, height, title
+        self._drawn = package("matplotlib.figure", EXTRA).Figure(figsize=(width / 72, height / 72), dpi=72)
+        self._tips: list[str] = []
+        if left is not None:
+            self._drawn.text(left / width, 1 - 24 / height, title, size=15, weight="bold")
 
-def svg_file(drawn: Figure, title: str, tips: Mapping[str, str] | None = None) -> str:
-    """A figure as an SVG file.
+    def axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        """Axes at a place."""
+        return self._drawn.add_axes((left / self._width, 1 - (top + height) / self._height, width / self._width,
+                                     height / self._height))
 
-    Parameters
-    ----------
-    drawn
-        The figure.
-    title
-        Description of the plot for screen readers.
-    tips
-        Text that a browser shows when the pointer is over an artist, by the group identifier of the artist.
-    """
-    out = _svg(drawn, title, tips or {})
-    return out[out.index("<svg"):]
+    def rows(self, left: float, top: float, width: float, height: float, names: Sequence[str]) -> Axes:
+        """Axes with a row for each name, from top to bottom: row ``n`` has its middle at ``n + 0.5``."""
+        axes = self.axes(left, top, width, height)
+        axes.set_ylim(len(names), 0)
+        axes.set_yticks([line + 0.5 for line in range(len(names))], names)
+        axes.tick_params(axis="y", length=0)
+        return axes
 
+    def bar(self, axes: Axes, row: float, height: float, left: float, width: float, tip: str, **how: Any) -> Any:
+        """A bar from left to right, with a text that a browser shows when the pointer is over it."""
+        (bar,) = axes.barh(row, width, height, left=left, **how)
+        bar.set_gid(f"bar{len(self._tips)}")
+        self._tips.append(tip)
+        return bar
 
-def _svg(drawn: Figure, title: str, tips: Mapping[str, str]) -> str:
-    matplotlib = package("matplotlib", EXTRA)
-    out = io.StringIO()
-    # The salt is the title: identifiers of several plots on a page must differ, and be the same in every run.
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
-        drawn.savefig(out, format="svg", metadata=_NO_METADATA)
-    text = out.getvalue()
-    for name, tip in tips.items():
-        text = text.replace(f'<g id="{name}">', f"<g><title>{escape(tip)}</title>")
-    # Every figure numbers its groups from 1, so that identifiers would repeat on a page; nothing refers to them.
-    text = re.sub(r'(<g) id="[^"]*"', r"\1", text)
-    width, height = (f"{size * 72:g}" for size in drawn.get_size_inches())
-    return re.sub(r'<svg [^>]*version="1.1">', f'<svg xmlns="http://www.w3.org/2000/svg" '
-                  f'xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width} {height}" width="{width}" '
-                  f'height="{height}" role="img" aria-label="{escape(title, quote=True)}">', text, count=1)
+    def legend(self, colours: Mapping[str, str], left: float, top: float, *more: Any) -> None:
+        """What colours mean, in a row; ``more`` are other artists with labels."""
+        patch = package("matplotlib.patches", EXTRA).Patch
+        marks = [*(patch(color=colour, label=name) for name, colour in colours.items()), *more]
+        self._drawn.legend(handles=marks, loc="upper left", ncols=len(marks), frameon=False, borderaxespad=0,
+                           bbox_to_anchor=(left / self._width, 1 - top / self._height), labelcolor=GREY)
+
+    def svg(self) -> str:
+        """The file, the same in every run."""
+        out = io.StringIO()
+        # The salt is the title: identifiers of several plots on a page must differ, and be the same in every run.
+        with package("matplotlib", EXTRA).rc_context({**_STYLE, "svg.hashsalt": self._title}):
+            self._drawn.savefig(out, format="svg", metadata=_NO_METADATA)
+        text = out.getvalue()
+        for number, tip in enumerate(self._tips):
+            text = text.replace(f'<g id="bar{number}">', f"<g><title>{escape(tip)}</title>")
+        # Every figure numbers its groups from 1, so that identifiers would repeat on a page; nothing refers to them.
+        text = re.sub(r'(<g) id="[^"]*"', r"\1", text[text.index("<svg"):])
+        return re.sub(r'<svg [^>]*version="1.1">', f'<svg xmlns="http://www.w3.org/2000/svg" '
+                      f'xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {self._width:g} {self._height:g}" '
+                      f'width="{self._width:g}" height="{self._height:g}" role="img" '
+                      f'aria-label="{escape(self._title, quote=True)}">', text, count=1)
 
 
 def ticks(top: float, about: int = 5) -> list[float]:
@@ -118,39 +139,3 @@ def apart(places: Sequence[float], height: float) -> list[float]:
         runs.append((low, own))
     return [place for _, place in sorted((number, low + height * at) for low, own in runs
                                          for at, number in enumerate(own))]
-
-
-def place_labels(axes: Axes, points: Sequence[tuple[float, float]], names: Sequence[str],
-                 corners: Sequence[tuple[float, float]] = ()) -> list[Any]:
-    """Write a name beside each point, inside the axes and without covering points, other names, or a line.
-
-    The line goes from corner to corner, upright or level. Each name gets the nearest place around its point that is
-    free; the nearest place if none is.
-    """
-    renderer = package("matplotlib.backends.backend_agg", EXTRA).FigureCanvasAgg(axes.figure).get_renderer()
-    box_of = package("matplotlib.transforms", EXTRA).Bbox.from_bounds
-    at = [tuple(axes.transData.transform(point)) for point in points]
-    taken = [box_of(x - 6, y - 6, 12, 12) for x, y in at]
-    bends = [tuple(axes.transData.transform(corner)) for corner in corners]
-    taken += [box_of(min(x, u) - 2, min(y, v) - 2, abs(x - u) + 4, abs(y - v) + 4)
-              for (x, y), (u, v) in pairwise(bends)]
-    room = axes.get_window_extent(renderer)
-    texts = []
-    for (x, y), name in zip(at, names, strict=True):
-        text = axes.text(0, 0, name, transform=None, clip_on=False)
-        size = text.get_window_extent(renderer)
-        places = [(x + across * (7 + size.width / 2 + far) - size.width / 2, y + up * (7 + size.height / 2 + far)
-                   - size.height / 2) for far in (0, 8, 16, 24)
-                  for across, up in ((1, -1), (-1, 1), (1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))]
-        left, low = next((place for place in places if _free(box_of(*place, size.width, size.height), taken, room)),
-                         places[0])
-        text.set_position((left, low))
-        text.set_verticalalignment("bottom")
-        taken.append(box_of(left, low, size.width, size.height))
-        texts.append(text)
-    return texts
-
-
-def _free(box: Any, taken: Sequence[Any], room: Any) -> bool:
-    inside = room.x0 <= box.x0 and box.x1 <= room.x1 + 12 and room.y0 <= box.y0 and box.y1 <= room.y1 + 12
-    return inside and not any(box.overlaps(other) for other in taken)

@@ -1,4 +1,4 @@
-"""Plots of pages in HTML: bars, columns, stems and lines that fill the width they get, with text that keeps its size.
+"""Plots of pages in HTML: bars, columns and lines that fill the width they get, with text that keeps its size.
 
 A value far beyond all others does not set the scale: it is cut, and its number says how large it is.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import ceil, floor, log10
+from math import ceil
 
 from cdma.report.plots.drawing import COLOURS, apart, ticks
 
-__all__ = ["bars", "columns", "lines", "scale", "stems"]
+__all__ = ["bars", "columns", "lines", "scale"]
 
 _OUTLIER = 4      # times the upper quartile: values beyond are cut
 _FEW = 4          # values, below which none is an outlier
@@ -67,33 +67,6 @@ def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mappin
     step = shown[1] / top if len(shown) > 1 else 1.0
     return (f'<div class="bars" role="group" aria-label="{escape(title, quote=True)}" style="--step:{_percent(step)}">'
             f"{''.join(out)}{labels}</div>")
-
-
-def stems(title: str, values: Mapping[str, float], lowest: float, highest: float) -> str:
-    """A row for each value: a stem from 1 to a dot, on a logarithmic axis with a grid line at each power of ten.
-
-    Parameters
-    ----------
-    title
-        Description of the plot for screen readers.
-    values
-        The values, above 0, by name.
-    lowest, highest
-        The least range of the axis, which ends at powers of ten.
-    """
-    first, last = floor(log10(min(lowest, 1.0))), max(1, ceil(log10(highest)))
-    span = last - first
-    one = -first / span
-    out = []
-    for name, value in values.items():
-        at = min(max((log10(value) - first) / span, 0.0), 1.0)
-        out.append(f'<div class="set"><span class="name">{escape(name)}</span><div class="bar stem">'
-                   f'<span class="track"><u style="left:{_percent(one)}"></u>'
-                   f'<i style="left:{_percent(min(at, one))};width:{_percent(abs(at - one))}"></i>'
-                   f'<em style="left:{_percent(at)}"></em></span><b>{value:.1f}</b></div></div>')
-    labels = _across([((power - first) / span, f"{10.0 ** power:g}") for power in range(first, last + 1)])
-    return (f'<div class="bars" role="group" aria-label="{escape(title, quote=True)}" style="--step:'
-            f'{_percent(1 / span)}">{"".join(out)}{labels}</div>')
 
 
 def columns(title: str, labels: Sequence[str], values: Sequence[float], marks: Sequence[float] = (),

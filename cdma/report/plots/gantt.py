@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cdma.report.plots.drawing import GREY, figure, svg_file
+from cdma.report.plots.drawing import Picture
 from cdma.workload.timeline.schedule import Timeline
 
 __all__ = ["gantt"]
@@ -38,41 +38,25 @@ def gantt(rows: Mapping[str, Timeline], title: str) -> str:
     longest = max((line.seconds for line in rows.values()), default=0.0)
     if longest <= 0:
         raise ValueError("there is nothing to draw: no timeline takes any time")
-    height = _TOP + _ROW * len(rows) + _BELOW
-    drawn = figure(_WIDTH, height)
-    axes = drawn.add_axes((_LEFT / _WIDTH, _BELOW / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH,
-                           _ROW * len(rows) / height))
-    axes.set(xlim=(0, longest * 1e3), ylim=(len(rows), 0), xlabel="ms")
-    axes.set_yticks([number + 0.38 for number in range(len(rows))],
-                    [f"{label}\n{line.seconds * 1e3:,.1f} ms" for label, line in rows.items()])
-    axes.tick_params(axis="y", length=0)
+    drawn = Picture(_WIDTH, _TOP + _ROW * len(rows) + _BELOW, title, _LEFT)
+    axes = drawn.rows(_LEFT, _TOP, _WIDTH - _LEFT - _RIGHT, _ROW * len(rows),
+                      [f"{label}\n{line.seconds * 1e3:,.1f} ms" for label, line in rows.items()])
+    axes.set(xlim=(0, longest * 1e3), xlabel="ms")
     axes.grid(axis="x")
-    drawn.text(_LEFT / _WIDTH, 1 - 22 / height, title, size=15, weight="bold")
-    tips: dict[str, str] = {}
     for number, line in enumerate(rows.values()):
-        axes.barh(number + 0.38, line.seconds * 1e3, 2 * _BAR + _GAP, color="none", edgecolor="#999999")
+        axes.barh(number + 0.5, line.seconds * 1e3, 2 * _BAR + _GAP, color="none", edgecolor="#999999")
         for kind, start, seconds, tip, name in _pieces(line):
-            y = number + 0.38 + (_GAP + _BAR) / 2 * (1 if kind in ("offload", "prefetch") else -1)
-            (bar,) = axes.barh(y, seconds * 1e3, _BAR, left=start * 1e3, color=_COLOURS[kind], edgecolor="white",
-                               linewidth=0.5)
-            bar.set_gid(f"bar{len(tips)}")
-            tips[f"bar{len(tips)}"] = tip
+            y = number + 0.5 + (_GAP + _BAR) / 2 * (1 if kind in ("offload", "prefetch") else -1)
+            bar = drawn.bar(axes, y, _BAR, start * 1e3, seconds * 1e3, tip, color=_COLOURS[kind], edgecolor="white",
+                            linewidth=0.5)
             if name:
                 text = axes.text((start + seconds / 2) * 1e3, y, name, size=10, color="white", ha="center",
                                  va="center")
                 # A name that is wider than its bar is left out; the tip has it.
                 if text.get_window_extent().width > bar.get_window_extent().width - 4:
                     text.remove()
-    _legend(drawn, height)
-    return svg_file(drawn, title, tips)
-
-
-def _legend(drawn, height: float) -> None:
-    from matplotlib.patches import Patch
-
-    drawn.legend(handles=[Patch(color=colour, label=name) for name, colour in _COLOURS.items()], loc="upper left",
-                 bbox_to_anchor=((_LEFT - 4) / _WIDTH, 1 - 28 / height), ncols=len(_COLOURS), frameon=False,
-                 borderaxespad=0, labelcolor=GREY)
+    drawn.legend(_COLOURS, _LEFT - 4, 34)
+    return drawn.svg()
 
 
 def _pieces(line: Timeline) -> Iterator[tuple[str, float, float, str, str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
-from cdma.report.plots.drawing import COLOURS, figure, place_labels, svg_file, ticks
+from cdma.report.plots.drawing import COLOURS, EXTRA, Picture, ticks
+from cdma.workload.extra import package
 
 __all__ = ["sweep_plot"]
 
@@ -24,14 +24,16 @@ def sweep_plot(points: Sequence[Mapping[str, Any]]) -> str:
     designs = list(dict.fromkeys(point["design"] for point in points))
     pipelines = list(dict.fromkeys(point["pipeline"] for point in points))
     colours: dict[str, str] = dict(zip(pipelines, COLOURS, strict=False))
-    width = _WIDTH * len(designs)
-    drawn = figure(width, _HEIGHT)
+    drawn = Picture(_WIDTH * len(designs), _HEIGHT, f"Area and throughput of {', '.join(designs)}")
     for number, design in enumerate(designs):
-        axes = drawn.add_axes(((number * _WIDTH + 50) / width, _BELOW / _HEIGHT, (_WIDTH - 70) / width,
-                               (_HEIGHT - _BELOW - _ABOVE) / _HEIGHT))
-        _panel(axes, design, [point for point in points if point["design"] == design], colours)
-    _legend(drawn, colours)
-    return svg_file(drawn, f"Area and throughput of {', '.join(designs)}")
+        _panel(drawn.axes(number * _WIDTH + 50, _ABOVE, _WIDTH - 70, _HEIGHT - _BELOW - _ABOVE), design,
+               [point for point in points if point["design"] == design], colours)
+    line = package("matplotlib.lines", EXTRA).Line2D
+    drawn.legend({f"pipeline {pipeline}": colour for pipeline, colour in colours.items()}, 8, _HEIGHT - 22,
+                 line([], [], color="#222222", linewidth=1.2, linestyle="--", label="Pareto front"),
+                 line([], [], marker="o", markersize=9, linestyle="", color="#222222", markerfacecolor="white",
+                      markeredgewidth=2, label="not on the front"))
+    return drawn.svg()
 
 
 def _panel(axes: Any, design: str, points: Sequence[Mapping[str, Any]], colours: dict[str, str]) -> None:
@@ -47,24 +49,13 @@ def _panel(axes: Any, design: str, points: Sequence[Mapping[str, Any]], colours:
         colour = colours[point["pipeline"]]
         axes.plot([point["kge"]], [point["gb_per_s"]], marker="o", markersize=9, color=colour, linestyle="",
                   markerfacecolor=colour if point["front"] else "white", markeredgewidth=2, clip_on=False, zorder=3)
-    corners = [corner for (area, rate), (more, higher) in pairwise(front)
-               for corner in ((area, rate), (more, rate), (more, higher))]
-    place_labels(axes, [(point["kge"], point["gb_per_s"]) for point in points],
-                 [_name(design, point) for point in points], corners)
+        # Nothing is to the left of the front and above it; what is not on it lies on the other side.
+        side, across, up = (-1, "right", "bottom") if point["front"] else (1, "left", "top")
+        axes.annotate(_name(design, point), (point["kge"], point["gb_per_s"]), (7 * side, -2 * side), size=11,
+                      textcoords="offset points", ha=across, va=up)
 
 
 def _name(design: str, point: Mapping[str, Any]) -> str:
     if point["lanes"] > 1:
         return f"{point['lanes']} lanes"
     return "1 lane" if design == "engine" else f"{point['beat_bytes']} B"
-
-
-def _legend(drawn: Any, colours: dict[str, str]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], marker="o", markersize=9, linestyle="", color=colour, label=f"pipeline {pipeline}")
-               for pipeline, colour in colours.items()]
-    handles.append(Line2D([], [], color="#222222", linewidth=1.2, linestyle="--", label="Pareto front"))
-    handles.append(Line2D([], [], marker="o", markersize=9, linestyle="", color="#222222", markerfacecolor="white",
-                          markeredgewidth=2, label="not on the front"))
-    drawn.legend(handles=handles, loc="lower left", ncols=2 if drawn.get_size_inches()[0] < 6 else 4, frameon=False)

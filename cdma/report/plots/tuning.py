@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from cdma.report.plots.drawing import COLOURS, GREY, apart, figure, svg_file
+from cdma.report.plots.drawing import COLOURS, GREY, Picture, apart
 from cdma.workload.plan.tuning_replay import Replay
 
 __all__ = ["picture"]
@@ -31,17 +31,12 @@ def picture(done: Replay, title: str) -> str:
         If matplotlib is not installed.
     """
     strips = _LINE * len(done.tracks)
-    height = _TOP + _PLOT + _BETWEEN + strips + _BELOW
-    drawn = figure(_WIDTH, height)
-    drawn.text(_LEFT / _WIDTH, 1 - 24 / height, title, size=15, weight="bold")
-
-    def axes(top: float, tall: float) -> Any:
-        return drawn.add_axes((_LEFT / _WIDTH, 1 - (top + tall) / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH,
-                               tall / height))
-
-    _lines(axes(_TOP, _PLOT), done)
-    tips = _strips(axes(_TOP + _PLOT + _BETWEEN, strips), done)
-    return svg_file(drawn, title, tips)
+    drawn = Picture(_WIDTH, _TOP + _PLOT + _BETWEEN + strips + _BELOW, title, _LEFT)
+    wide, top = _WIDTH - _LEFT - _RIGHT, _TOP + _PLOT + _BETWEEN
+    _lines(drawn.axes(_LEFT, _TOP, wide, _PLOT), done)
+    drawn.legend(_strips(drawn, drawn.rows(_LEFT, top, wide, strips, [track.name for track in done.tracks]), done),
+                 _LEFT, top - 22)
+    return drawn.svg()
 
 
 def _lines(axes: Any, done: Replay) -> None:
@@ -63,29 +58,22 @@ def _lines(axes: Any, done: Replay) -> None:
                       va="center", size=10, color=colour)
 
 
-def _strips(axes: Any, done: Replay) -> dict[str, str]:
-    """A bar for each tensor, in the colours of its treatments; tips by group identifier."""
-    from matplotlib.patches import Patch
-
+def _strips(drawn: Picture, axes: Any, done: Replay) -> dict[str, str]:
+    """A bar for each tensor, in the colours of its treatments; those that were used."""
     treatments = list(dict.fromkeys(how.name for track in done.tracks for how in track.options))
     colours = {name: _RAW if name == "raw" else COLOURS[(number - 1) % len(COLOURS)]
                for number, name in enumerate(treatments)}
-    tuned, tips, used = done.tuned, {}, {}
-    axes.set(xlim=(0, tuned.exposed.size), ylim=(len(done.tracks), 0), xlabel="iteration")
-    axes.set_yticks([line + 0.5 for line in range(len(done.tracks))], [track.name for track in done.tracks])
-    axes.tick_params(axis="y", length=0)
+    tuned, used = done.tuned, {}
+    axes.set(xlim=(0, tuned.exposed.size), xlabel="iteration")
     axes.spines["left"].set_visible(False)
     for line, track in enumerate(done.tracks):
         chosen = tuned.chosen[track.name].tolist()
         edges = [0, *(at for at in range(1, len(chosen)) if chosen[at] != chosen[at - 1]), len(chosen)]
         for first, end in pairwise(edges):
             name = track.options[chosen[first]].name
-            (bar,) = axes.barh(line + 0.5, end - first, 0.66, left=first, color=colours[name])
+            drawn.bar(axes, line + 0.5, 0.66, first, end - first,
+                      f"{track.name}: {name}, iterations {first} to {end - 1}", color=colours[name])
             used[name] = colours[name]
-            bar.set_gid(f"bar{len(tips)}")
-            tips[f"bar{len(tips)}"] = f"{track.name}: {name}, iterations {first} to {end - 1}"
         axes.annotate(f"density {track.density[0]:.2f} to {track.density[-1]:.2f}", (1, line + 0.5), (8, 0),
                       xycoords=("axes fraction", "data"), textcoords="offset points", va="center", size=10, color=GREY)
-    axes.legend(handles=[Patch(color=colour, label=name) for name, colour in used.items()], loc="lower left",
-                bbox_to_anchor=(0, 1), ncols=len(used), frameon=False, borderaxespad=0.2, handlelength=1.2)
-    return tips
+    return used

@@ -8,7 +8,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pytest
 
 from tests.workload.networks.test_captured import written
 
@@ -45,18 +44,6 @@ def test_sensitivity(cdma: Callable[..., Any]) -> None:
     assert half["offload_x"] > slow["offload_x"] > 1
     assert half["gain_percent"]["zvc"] > slow["gain_percent"]["zvc"] > 0
     assert "zvc gains" in cdma(*call).out
-
-
-@pytest.mark.parametrize(("arguments", "says"), [
-    (("lenet",), "there is no network 'lenet'"),
-    (("vgg16", "--gpu", "k80"), "there is no GPU 'k80'"),
-    (("vgg16", "--codec", "0"), "must be a number above 0"),
-    (("vgg16", "--ahead", "some"), "must be a number of blocks"),
-    (("vgg16", "--plot", "out.png"), "must end in .svg"),
-    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge'"),
-])
-def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:
-    assert says in fails("alternatives", *arguments)
 
 
 def test_the_heading_names_the_sources_that_tensors_have(cdma: Callable[..., Any], tmp_path: Path) -> None:

@@ -82,15 +82,3 @@ def test_a_library_gives_area_and_clock_of_the_same_netlist(cdma, recipe: str) -
     assert f"recipe {recipe}" in outcome.out
     line = next(line for line in outcome.out.splitlines() if line.startswith("register to register"))
     assert {f"{worst['ps']:.0f}", f"{worst['mhz']:.0f}", worst["start"], worst["end"]} <= set(line.split())
-
-
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["nothing"], "no preset 'nothing'"),
-    (["--target", "liberty"], "--liberty FILE"),
-    (["--target", "ecp5", "--liberty", "x.lib"], "ecp5"),
-    (["compressor", "--liberty", "missing.lib"], "missing.lib"),
-    (["--target", "asic"], "asic"),
-    (["--recipe", "balanced"], "'fast', 'small', 'plain'"),
-])
-def test_mistakes(fails, arguments: list[str], words: str) -> None:
-    assert words in fails("area", *arguments)

@@ -81,16 +81,6 @@ def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_engine(cdma,
     assert seen in committed, _STALE.replace("shipped", "engine_shipped").replace("cores", "engine")
 
 
-def test_mistakes(fails) -> None:
-    assert "golden" in fails("bench", "--only", "speed")
-    assert "--liberty" in fails("bench", "--only", "timing")
-    assert "nowhere is not a folder: make it first, or give figures.json another one" in fails(
-        "bench", "--only", "golden", "--output", "nowhere/figures.json")
-    Path("damaged.json").write_text("{")
-    assert "damaged.json is not JSON" in fails("bench", "--only", "golden", "--output", "damaged.json")
-    assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")
-
-
 def test_the_sections_that_can_be_asked_for_are_those_that_are_measured() -> None:
     assert tuple(measured.SECTIONS) == SECTION_NAMES
 

@@ -100,23 +100,6 @@ def test_a_dump_of_the_readers_own(tmp_path: Path) -> None:
     assert dump_lines(str(tmp_path / "mine.npy"), None, 128) == values.tobytes()[:384]
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ([], "give a board: 'cdma board --list' shows those that are known"),
-    (["de10"], "no board 'de10': there are ulx3s-12f,"),
-    (["ulx3s-85f", "--set", "beat_bytes=8"], "beat_bytes must be one of 16, 32, 64, not 8"),
-    (["ulx3s-85f", "--set", "element_bits=8"], "unknown parameter 'element_bits'"),
-    (["ulx3s-85f", "--test", "cores", "--set", "lanes=2"], "unknown parameter 'lanes'"),
-    (["ulx3s-85f", "--test", "dma"], "--test: invalid choice: 'dma'"),
-    (["ulx3s-85f", "--lines", "57"], "the dump's lines must be at most raw_bytes 7168, not 7296 bytes"),
-    (["ulx3s-85f", "--lines", "0"], "--lines must be 1 to 1024, not 0"),
-    (["ulx3s-85f", "--dump", "missing.npz"], "missing.npz"),
-    (["ulx3s-85f", "--array", "conv99"], "conv99"),
-    (["ulx3s-85f", "--lines", "few"], "must be a whole number of 0 or more, not 'few'"),
-])
-def test_mistakes(fails, arguments: list[str], words: str) -> None:
-    assert words in fails("board", *arguments)
-
-
 def test_an_array_that_is_too_small_is_refused(fails, tmp_path: Path) -> None:
     np.save(tmp_path / "tiny.npy", np.ones(3, np.float32))
     assert "has 12 bytes, less than a line of 128" in fails("board", "ulx3s-85f", "--dump", tmp_path / "tiny.npy")

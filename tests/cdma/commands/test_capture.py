@@ -35,29 +35,6 @@ def test_all_else_works_without_pytorch(cdma: Callable[..., Outcome]) -> None:
     assert cdma("characterise", "--narrow", "none").code == 0
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    ((), "give one of a script, --example FOLDER and --accuracy"),
-    (("--example", "a", "--accuracy"), "give one of a script, --example FOLDER and --accuracy"),
-    (("--example", "a", "train.py"), "give one of a script, --example FOLDER and --accuracy"),
-    (("train.py", "-o", "dump"), "before the script: cdma capture -o FOLDER train.py"),
-    (("-o", "dump", "--example", "a"), "-o and --profile are for scripts"),
-    (("-o", "dump", "--narrow", "float16", "train.py"), "--narrow and --seeds are for the worked example"),
-    (("-o", "dump", "--profile", "times.json", "train.py"), "give one of -o FOLDER for a dump and --profile FILE.json"),
-    (("--example", "a", "--every", "3"), "--example is captured at points of its own"),
-    (("--example", "a", "--narrow", "none", "--narrow", "float16"), "give one --narrow, or compare formats with"),
-    (("--example", "a", "--network", "gpt", "--narrow", "float16"), "--narrow is for --network cnn"),
-    (("--accuracy", "--network", "gpt"), "--network chooses the worked example: give --example FOLDER too"),
-    (("--accuracy", "--steps", "3"), "--accuracy writes no dump"),
-    (("-o", "dump", "--every", "0", "train.py"), "must be a whole number of 1 or more, not '0'"),
-    (("-o", "dump", "--steps", "1,x", "train.py"), "must be a whole number of 0 or more, not 'x'"),
-    (("-o", "dump", "--max-array", "4X", "train.py"), "must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'"),
-    (("-o", "dump", "--form", "pt", "train.py"), "invalid choice: 'pt'"),
-    (("--accuracy", "--narrow", "int8"), "invalid choice: 'int8'"),
-])
-def test_mistakes(call: tuple[str, ...], message: str, fails: Callable[..., str]) -> None:
-    assert message in fails("capture", *call)
-
-
 @pytest.mark.usefixtures("no_torch")
 @pytest.mark.parametrize("call", [("-o", "dump", "train.py"), ("--example", "dump")])
 def test_a_dump_is_never_written_over(call: tuple[str, ...], fails: Callable[..., str], tmp_path: Path) -> None:

@@ -73,15 +73,3 @@ def test_a_difference_is_named(cdma, build_dir: Path, dump: dict[str, np.ndarray
     assert outcome.code == 1
     assert "FAIL: stream byte 3" in outcome.out
     assert outcome.err == "cdma: error: first: stream byte 3 is 0x01, not 0x00\n"
-
-
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["simulate", "--engine", "huge", "dump.npz"], "no preset 'huge'"),
-    (["simulate", "--engine", "compressor", "dump.npz"], "compressor is a core"),
-    (["simulate", "--engine", "paper", "dump.npz", "--element", "16"], "builds the codings zvc32, not zvc16"),
-    (["simulate", "--engine", "tiny", "dump.npz", "--beat-bytes", "16"], "--beat-bytes"),
-    (["simulate", "--engine", "tiny", "dump.npz", "--simulator", "icarus"], "engines run only in verilator"),
-    (["simulate", "--lines", "dump.npz", "--latency", "3"], "--lines simulates cores alone: leave --latency out"),
-])
-def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:
-    assert words in fails(*arguments)

@@ -106,32 +106,6 @@ def test_list(cdma) -> None:
     assert list(Path().iterdir()) == []
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["nothing"], "no preset 'nothing'"),
-    (["block-compresor"], "no preset 'block-compresor' (did you mean block_compressor or "),
-    (["tinny"], "no preset 'tinny' (did you mean tiny?): there are engine, paper, smallest"),
-    (["missing/"], "cannot read configuration missing: No such file"),
-    (["block_compressor", "compressor", "--set", "codings=zvc32"], "compressor: unknown parameter 'codings'"),
-    (["block_decompressor", "--set", "pipeline=fast"], "pipeline must be small for block_decompressor"),
-    (["block_compressor", "--set", "codings=bfloat16"], "codings with bfloat16 must have zvc16 too, not bfloat16"),
-    (["missing.toml"], "missing.toml"),
-    (["compressor", "--set", "beat_bytes=48"], "16, 32, 64"),
-    (["engine", "--set", "lanes=17"], "lanes must be 1 to 16, not 17"),
-    (["engine", "--set", "link_beat_bytes=16"], "not 16 beside beat_bytes 32"),
-    (["compressor", "--set", "beat=32"], "beat_bytes"),
-    (["compressor", "--set", "beat_bytes"], "name=value"),
-    (["compressor", "--set", "beat_bytes=wide"], "integer"),
-    (["compressor", "decompressor", "--set", "name=both"], "two configurations are named 'both'"),
-    (["tiny", "--set", "name=mem"], "name must not be 'mem', which has a meaning in NAME.rdl"),
-    (["tiny", "--set", "name=CDMA_coding"], "'CDMA_coding', which has a meaning in NAME_regs.h"),
-    (["compressor", "-o", "file"], "file"),
-])
-def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> None:
-    (tmp_path / "file").write_text("")
-    assert words in fails("generate", *arguments)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 def test_names_that_differ_in_case_only(fails) -> None:
     """On some disks their files are the same."""
     for name in ("same", "Same"):

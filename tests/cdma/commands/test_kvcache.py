@@ -34,15 +34,3 @@ def test_pages_and_dumps(cdma: Callable[..., Any], tmp_path: Path) -> None:
     found = cdma(*CALL, "--dump", "kv.npz", "--array", "k*", "--json").json["measured"]
     assert (found["dump"], found["arrays"], found["coding"]) == ("kv.npz", ["keys"], "zvc")
     assert found["ratio"] < 1
-
-
-@pytest.mark.parametrize(("arguments", "says"), [
-    (("vgg16", "--context", "4", "--batch", "1"), "vgg16 is no decoder"),
-    (("llama", "--context", "0", "--batch", "1"), "the context must be 1 or more"),
-    (("llama", "--context", "4", "--batch", "1", "--memory", "8"), "llama does not fit"),
-    (("llama", "--context", "4", "--batch", "1", "--page", "3K"), "must be a power of two from 4K to 2M"),
-    (("llama", "--context", "4", "--batch", "1", "--dump", "d.npz"), "say which arrays of the dump"),
-    (("llama", "--context", "4", "--batch", "1", "--efficiency", "0"), "must be above 0"),
-])
-def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:
-    assert says in fails("kvcache", *arguments)

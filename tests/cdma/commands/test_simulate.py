@@ -138,37 +138,3 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
     assert outcome.code == 1
     assert "FAIL: compressor: byte 4 (line 0)" in outcome.out
     assert outcome.err == "cdma: error: f32: compressor: byte 4 (line 0) is 00, expected 01\n"
-
-
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["missing.npz"], "missing.npz"),
-    (["dump.npz", "--array", "x"], "no array 'x'"),
-    (["dump.npz", "--array", "i8", "--narrow", "float16"], "int8"),
-    (["dump.npz", "--array", "f32", "--element", "8", "--narrow", "bfloat16"], "float8_e4m3"),
-    (["odd.npy", "--lines", "--element", "32"], "6 bytes, not a multiple of the 4"),
-    (["empty.npy"], "empty"),
-    (["raw.bin"], "--element"),
-    (["odd.npy", "other/odd.npy"], "two arrays"),
-    (["dump.npz", "--simulator", "other"], "other"),
-    (["dump.npz", "--coding", "lines8"], "lines8"),
-    (["dump.npz", "--block-bytes", "640"], "must be 512, 1024, 2048, 4096, 8192, 16384 or 32768, not '640'"),
-    (["dump.npz", "--beat-bytes", "wide"], "must be 16, 32 or 64, not 'wide'"),
-    (["dump.npz", "--blocks", "--set", "lanes=2"], "--blocks simulates cores alone: leave --set out"),
-    (["dump.npz", "--coding", "zvc32", "--element", "16"], "has elements of 32 bits, not 16: leave --element out"),
-    (["block_compressor"], "is a preset, and simulate takes dumps: --blocks simulates the block cores"),
-    (["tiny"], "tiny is a preset, and simulate takes dumps: --engine names an engine"),
-    (["paper_compressor"], "--lines simulates the cores of line streams"),
-    (["odd.npy", "--coding", "zvc32"], "array odd: 6 bytes are not a multiple of the element size of 4"),
-    (["dump.npz", "--blocks", "--engine", "tiny", "--latency", "9"], "leave --engine and --latency out"),
-    (["dump.npz", "--lines", "--coding", "zvc8"], "line streams have neither codings nor blocks: leave --coding out"),
-    (["dump.npz", "--lines", "--blocks"], "not allowed with argument"),
-    (["dump.npz", "--block-bytes", "512"], "cores alone have this option (an engine has its own: --set block_bytes=N"),
-    (["dump.npz", "--coding", "zvc16", "--engine", "paper"], "builds the codings zvc32, not zvc16: choose another"),
-])
-def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:
-    Path("other").mkdir()
-    for name in ("odd.npy", "other/odd.npy"):
-        np.save(name, np.zeros(3, np.int16))
-    np.save("empty.npy", np.zeros(0, np.float32))
-    Path("raw.bin").write_bytes(bytes(8))
-    assert words in fails("simulate", *arguments)

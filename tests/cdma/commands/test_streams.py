@@ -239,47 +239,6 @@ def test_pipes_are_clean(tmp_path: Path) -> None:
         assert (back.stdout, back.stderr) == (raw, b"")
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["compress", "missing.npy", "o"], "missing.npy"),
-    (["compress", "dump.npz", "o"], "choose one with --array (layer, other)"),
-    (["compress", "dump.npz", "o", "--array", "x"], "no array 'x'"),
-    (["compress", "layer.npy", "layer.npy"], "is the input"),
-    (["compress", "layer.npy", "no/folder/o"], "no/folder is not a folder: make it first, or give o another one"),
-    (["compress", "layer.npy", "o", "--block-bytes", "4k"], "must be a multiple of 128 from 512 to 32768, not '4k'"),
-    (["compress", "layer.npy", "o", "--block-bytes", "513"], "must be a multiple of 128 from 512 to 32768, not '513'"),
-    (["compress", "layer.npy", "o", "--element", "x"], "must be 8, 16 or 32, not 'x'"),
-    (["compress", "raw.bin", "o"], "--element"),
-    (["compress", "raw.bin", "o", "--element", "32"], "7 bytes"),
-    (["compress", "-", "o"], "--element"),
-    (["decompress", "missing", "o"], "missing"),
-    (["decompress", "good", "o"], "give --stream to read one"),
-    (["info", "good"], "give --stream to read one"),
-    (["decompress", "good", "o", "--lines", "--element", "8"], "(without a head: add --stream): leave --lines and"),
-    (["info", "good", "--block-bytes", "512"], "the head of the file says it"),
-    (["decompress", "good", "o", "--stream", "--lines"], "--element"),
-    (["decompress", "good", "o", "--stream", "--element", "32"], "--lines"),
-    (["decompress", "good", "o", "--stream", "--lines", "--element", "8", "--crc", "0"], "no CRC"),
-    (["decompress", "good", "o", "--dtype", "float32"], ".npy"),
-    (["decompress", "good", "o", "--stream", "--lines", "--element", "8", "--block-bytes", "512"],
-     "leave --block-bytes out"),
-    (["decompress", "good", "no/folder/o"], "no/folder is not a folder: make it first, or give o another one"),
-    (["decompress", "good", "o.npy", "--stream", "--dtype", "bfloat16"],
-     "give --dtype uint16 for its bits, or name the output o"),
-    (["decompress", "good", "o.npy", "--stream", "--dtype", "float31"], "float31"),
-    (["decompress", "good", "o.npy", "--stream", "--dtype", "object"], "object"),
-    (["decompress", "good", "o.npy", "--stream", "--dtype", "float32", "--shape", "7,7"], "7,7"),
-    (["decompress", "good", "o.npy", "--stream", "--shape", "a"], "shape a"),
-    (["info", "missing"], "missing"),
-    (["info", "."], "is a folder: give the name of a file"),
-])
-def test_mistakes(fails, layer: np.ndarray, tmp_path: Path, arguments: list[str], words: str) -> None:
-    (tmp_path / "raw.bin").write_bytes(bytes(7))
-    (tmp_path / "good").write_bytes(blocks.compress(layer, 4).tobytes())
-    assert words in fails(*arguments)
-    assert not (tmp_path / "o").exists()
-    assert not (tmp_path / "o.npy").exists()
-
-
 @pytest.mark.parametrize(("change", "words"), [
     (lambda stream: stream[:-3], "block 1"),
     (lambda stream: stream[:2] + b"\x03" + stream[3:], "coding"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cdma.commands.timeline import offloads_text
+from cdma.commands.timeline import alike_blocks, offloads_text
 from cdma.workload.data import shipped
 from tests.cdma.conftest import ROOT
 
@@ -192,6 +192,26 @@ def test_a_row_names_three_tensors_and_counts_the_rest() -> None:
     assert offloads_text(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
+@pytest.mark.parametrize(("given", "names"), [
+    ("a/x b1/x b2/x 1.5,b3/x c", "a/x b1..2/x b3/x c"), ("b1/x b3/x", "b1/x b3/x"), ("b1/x c2/x", "b1/x c2/x"),
+    ("b1/x b1/y b2/x b2/y", "b1..2/x b1..2/y"), ("1.000000001,b1/x b2/x", "b1..2/x"), ("", "")])
+def test_alike_layers_of_blocks_are_one_row(given: str, names: str) -> None:
+    layers = [{"layer": name.rpartition(",")[2], "forward_ms": float(name.rpartition(",")[0] or 1), "backward_ms": 2.0,
+               "offload_bytes": 8, "offloads": [], "stall_ms": {}} for name in given.split()]
+    assert [one["layer"] for one in alike_blocks(layers)] == names.split()
+
+
+def test_a_row_of_blocks_has_their_mean_stalls_and_all_that_they_offload() -> None:
+    layers = [{"layer": f"b{n}/a", "forward_ms": 1.0, "backward_ms": 2.0, "offload_bytes": 300,
+               "offloads": [f"b{n - 1}/b", f"b{n}/a", "data"], "stall_ms": {"vdnn": {"forward": n, "backward": 2 * n}}}
+              for n in (1, 2, 3)]
+    assert alike_blocks(layers) == [{
+        "layer": "b1..3/a", "forward_ms": 1.0, "backward_ms": 2.0, "offload_bytes": 300,
+        "offloads": ["b0..2/b", "b1..3/a", "data"], "stall_ms": {"vdnn": {"forward": 2.0, "backward": 4.0}}}]
+    other = layers[0] | {"layer": "b4/a", "offload_bytes": 100}
+    assert [one["layer"] for one in alike_blocks([*layers, other])] == ["b1..3/a", "b4/a"]
+
+
 def test_list(cdma: Callable[..., Any]) -> None:
     assert "138,357,544" in cdma("timeline", "--list").out
     found = cdma("timeline", "--list", "--json").json
@@ -220,38 +240,5 @@ def test_decoders(cdma: Callable[..., Any]) -> None:
     assert found["engine"]["preset"] == "wide"
     assert len(found["layers"]) == 12 * 10 + 4
     text = cdma(*call).out
-    assert "block2..12/mlp/gelu" in text and "block3/mlp/gelu" not in text
+    assert "block1..12/mlp/gelu" in text and "block3/mlp/gelu" not in text
     assert "rows of several blocks have the times of one, and mean stalls" in text
-
-
-@pytest.mark.parametrize(("arguments", "says"), [
-    ((), "give one of a network, --paper and --list"),
-    (("vgg16", "--list"), "give one of"),
-    (("lenet",), "there is no network 'lenet'"),
-    (("vgg16", "--gpu", "k80"), "there is no GPU 'k80'"),
-    (("vgg16", "--batch", "0"), "batch of vgg16 must be"),
-    (("vgg16", "--density", "2"), "must be a number from 0 to 1"),
-    (("vgg16", "--link", "0"), "must be a number above 0"),
-    (("vgg16", "--lanes", "0"), "must be a whole number of 1 or more"),
-    (("vgg16", "--efficiency", "0"), "efficiency must be above 0"),
-    (("vgg16", "--efficiency", "gelu=0.5"), "there is no efficiency of 'gelu': give convolution"),
-    (("vgg16", "--compute", "int8"), "vgg16 cannot be computed in 'int8'"),
-    (("vgg16", "--dtype", "int8"), "vgg16 cannot be trained in 'int8'"),
-    (("vgg16", "--profile", "gone.json"), "cannot read gone.json"),
-    (("vgg16", "--profile", "gone.json", "--efficiency", "0.5"), "leave --efficiency out"),
-    (("vgg16", "--densities", "gone.npz"), "cannot read gone.npz"),
-    (("vgg16", "--share", "gone.json"), "cannot read gone.json"),
-    (("vgg16", "--share", "1.5"), "must be a number above 0 and at most 1, or a .json file"),
-    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give engine, paper"),
-    (("vgg16", "--ahead", "1block"), "--ahead is for a queue of transfers: give --schedule queue too"),
-    (("vgg16", "--schedule", "queue", "--ahead", "5"), "must be a number of blocks, as 2blocks, or all"),
-    (("vgg16", "--policy", "budget"), "--policy budget and --budget GB belong together"),
-    (("vgg16", "--budget", "5"), "--policy budget and --budget GB belong together"),
-    (("vgg16", "--shards", "0"), "must be a whole number of 1 or more"),
-    (("--paper", "--batch", "3"), "--batch is for one network"),
-    (("--paper", "--positions", "3"), "--positions is for one network"),
-    (("vit", "--positions", "256"), "vit has no choice of positions"),
-    (("gpt2", "--positions", "0"), "the input shape of gpt2 must be whole numbers of 1 or more"),
-])
-def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:
-    assert says in fails("timeline", *arguments)

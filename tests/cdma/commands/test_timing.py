@@ -172,28 +172,6 @@ def test_cores_are_swept_one_by_one() -> None:
     assert point["kge"] > 5 and point["start"].startswith("core.")
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ([], "timing in cells needs a cell library: give --liberty FILE, or --target ecp5"),
-    (["compressor", "--liberty", "missing.lib"], "missing.lib"),
-    (["compressor", "--liberty", _LIBRARY, "--tool", "tables"], "unrecognized arguments: --tool tables"),
-    (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
-    (["--target", "7-series", "--liberty", _LIBRARY], "--liberty is for --target cells, not 7-series"),
-    (["--target", "ultrascale+", "--units", "tiny"], "--units places the units of an engine: give it --target ecp5"),
-    (["--engine", "tiny", "--liberty", _LIBRARY], "--engine has gone: name the engine, as in 'cdma timing tiny'"),
-    (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
-    (["--sweep", "--target", "ecp5"], "--sweep measures configurations of its own"),
-    (["compressor", "--units", "--target", "ecp5"], "--units places the units of one engine: name one"),
-    (["tiny", "--units", "--liberty", _LIBRARY], "in cells engines are timed unit by unit anyway"),
-    (["--plot", "x.svg", "--liberty", _LIBRARY], "--plot is for --sweep"),
-    (["--target", "ecp5", "--seeds", "0"], "must be 1 or more, not 0"),
-    (["--liberty", _LIBRARY, "--memory-setup", "soon"], "must be a time in ps from 0 to a million, not 'soon'"),
-    (["--target", "ecp5", "--memory-output", "99"], "--memory-output and --memory-setup are for --target cells"),
-    (["--target", "ecp5", "--speed", "9"], "9"),
-])
-def test_mistakes(fails, arguments: list[Any], words: str) -> None:
-    assert words in fails("timing", *arguments)
-
-
 @pytest.mark.parametrize("what", usually(["compressor"], of=[["compressor"], ["tiny"], ["--sweep"]]))
 def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]) -> None:
     monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: False)

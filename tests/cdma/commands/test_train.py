@@ -15,16 +15,3 @@ def test_without_pytorch(call: tuple[str, ...], fails: Callable[..., str], monke
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert "PyTorch is not installed, and this needs it: pip install 'cdma-rtl[torch]'" in fails("train", *call)
-
-
-@pytest.mark.parametrize(("call", "message"), [
-    ((), "give the network to train: --example digits, --example sums or --example llama"),
-    (("--example", "digits", "--steps", "0"), "must be a whole number of 1 or more, not '0'"),
-    (("--example", "digits", "--pages", "4X"), "must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'"),
-    (("--example", "digits", "--clock", "0"), "must be a number above 0, not '0'"),
-    (("--example", "digits", "--engine", "huge"), "huge"),
-    (("--example", "digits", "--engine", "compressor"), "compressor is a core, not an engine"),
-    (("--example", "digits", "--set", "lanes=no"), "lanes"),
-])
-def test_mistakes(call: tuple[str, ...], message: str, fails: Callable[..., str]) -> None:
-    assert message in fails("train", *call)

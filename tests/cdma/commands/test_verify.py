@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 from distributed import LocalCluster
 
-from cdma.__main__ import main
 from cdma.hdl.config.core import CoreConfig
 from cdma.hdl.generate.verilog import Verilog, emit
 from cdma.measure import verification
@@ -47,18 +46,11 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     streaming._generated.cache_clear()
 
 
-def _call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = main([*words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
-def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
-                                             capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str], cdma: Callable[..., Any]) -> None:
     report = tmp_path / "report"
-    code, out, _ = _call(capsys, *_CORE, *build, "--report", str(report))
-    assert code == 0
-    assert "PASSED: cdma_paper_compressor, 5 steps: 5 passed;" in out
+    done = cdma(*_CORE, *build, "--report", str(report))
+    assert done.code == 0
+    assert "PASSED: cdma_paper_compressor, 5 steps: 5 passed;" in done.out
     found = json.loads((report / "results.json").read_text())
     assert found["passed"] is True
     assert [(each["step"], each["state"]) for each in found["outcomes"]] == [
@@ -79,14 +71,13 @@ def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
     assert "What the benches saw of the coverage plan" in page
 
 
-def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Path,
-                                                      capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Path, cdma: Callable[..., Any]) -> None:
     report = tmp_path / "report"
     step = ("--step", "compressor", "--test", "corner_cases", "--seed", "5", "--build-dir", str(tmp_path / "sim"))
-    code, out, _ = _call(capsys, *_CORE, *step, "--report", str(report))
-    assert code == 1
-    assert "FAILED: cdma_paper_compressor, 1 step: 1 failed" in out
-    assert "replay: cdma verify paper_compressor --step compressor --seed 5" in out
+    done = cdma(*_CORE, *step, "--report", str(report))
+    assert done.code == 1
+    assert "FAILED: cdma_paper_compressor, 1 step: 1 failed" in done.out
+    assert "replay: cdma verify paper_compressor --step compressor --seed 5" in done.out
     outcome, = json.loads((report / "results.json").read_text())["outcomes"]
     failed = [test for test in outcome["tests"] if test["state"] == "failed"]
     assert failed
@@ -101,46 +92,45 @@ def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Pa
 
 
 def test_a_proof_that_fails_has_its_claim_and_waves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                    capsys: pytest.CaptureFixture[str]) -> None:
+                                                    cdma: Callable[..., Any]) -> None:
     trace = tmp_path / "search.vcd"
     trace.write_text("$enddefinitions $end\n")
     wrong = ProofResult("some_stream", "hdl/unit.py", "Some claim.", "all runs of 9 cycles", "failed", 2.0, step=4,
                         violated=("kept (file.py:3)",), trace=str(trace))
     monkeypatch.setattr(verification, "prove", lambda **_: [wrong])
     report = tmp_path / "report"
-    code, out, _ = _call(capsys, *_CORE, "--step", "proofs", "--report", str(report), "--build-dir",
-                         str(tmp_path / "sim"))
-    assert code == 1
-    assert "some_stream: kept (file.py:3) is violated, cycle 4" in out
+    done = cdma(*_CORE, "--step", "proofs", "--report", str(report), "--build-dir", str(tmp_path / "sim"))
+    assert done.code == 1
+    assert "some_stream: kept (file.py:3) is violated, cycle 4" in done.out
     outcome, = json.loads((report / "results.json").read_text())["outcomes"]
     assert outcome["waves"] == "waves/proofs-1-some_stream.vcd"
     assert (report / outcome["waves"]).read_text() == trace.read_text()
     assert "Some claim. Proved for all runs of 9 cycles." in (report / "index.html").read_text()
 
 
-def test_shards_together_are_the_whole(tmp_path: Path, build: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_shards_together_are_the_whole(tmp_path: Path, build: list[str], cdma: Callable[..., Any]) -> None:
     steps = ("--step", "lint", "--step", "bus_models")
     folders = [str(tmp_path / f"shard{number}") for number in (1, 2)]
     for number, folder in enumerate(folders, 1):
-        code, _, _ = _call(capsys, *_CORE, *build, *steps, "--shard", f"{number}/2", "--report", folder)
-        assert code == 0
+        done = cdma(*_CORE, *build, *steps, "--shard", f"{number}/2", "--report", folder)
+        assert done.code == 0
     waves = Path(folders[1]) / "waves" / "bus_models-1-packets_pass.fst"
     waves.parent.mkdir()
     waves.write_bytes(b"waves")
-    code, out, _ = _call(capsys, "verify", "--merge", *folders, "--report", str(tmp_path / "all"))
-    assert code == 0
+    done = cdma("verify", "--merge", *folders, "--report", str(tmp_path / "all"))
+    assert done.code == 0
     assert (tmp_path / "all" / "waves" / waves.name).read_bytes() == b"waves"
-    code, out, _ = _call(capsys, "verify", "--merge", *folders, "--json")
-    assert code == 0
-    assert [each["step"] for each in json.loads(out)["outcomes"]] == ["lint", "bus_models"]
-    code, _, err = _call(capsys, "verify", "--merge", folders[0])
-    assert code == 2
-    assert "shards 2/2 are missing: give their folders as well" in err
+    done = cdma("verify", "--merge", *folders, "--json")
+    assert done.code == 0
+    assert [each["step"] for each in done.json["outcomes"]] == ["lint", "bus_models"]
+    done = cdma("verify", "--merge", folders[0])
+    assert done.code == 2
+    assert "shards 2/2 are missing: give their folders as well" in done.err
     other = str(tmp_path / "other")
-    _call(capsys, *_CORE, "--set", "name=other", "--step", "lint", "--report", other)
-    code, _, err = _call(capsys, "verify", "--merge", folders[0], other)
-    assert code == 2
-    assert "differ in configuration or RTL" in err
+    cdma(*_CORE, "--set", "name=other", "--step", "lint", "--report", other)
+    done = cdma("verify", "--merge", folders[0], other)
+    assert done.code == 2
+    assert "differ in configuration or RTL" in done.err
 
 
 def _quick(task: Task) -> Outcome:
@@ -151,66 +141,33 @@ def _quick(task: Task) -> Outcome:
 
 
 def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(monkeypatch: pytest.MonkeyPatch,
-                                                               capsys: pytest.CaptureFixture[str]) -> None:
+                                                               cdma: Callable[..., Any]) -> None:
     monkeypatch.setattr(verification, "run_step", _quick)
     steps = ("--step", "lint", "--step", "bus_models")
-    code, out, _ = _call(capsys, *_CORE, *steps, "--budget", "0.05", "--json")
-    assert code == 0
-    seeds = [(each["step"], each["seed"]) for each in json.loads(out)["outcomes"]]
+    done = cdma(*_CORE, *steps, "--budget", "0.05", "--json")
+    assert done.code == 0
+    seeds = [(each["step"], each["seed"]) for each in done.json["outcomes"]]
     assert seeds[:3] == [("lint", 1), ("bus_models", 1), ("bus_models", 2)]
-    code, out, _ = _call(capsys, *_CORE, *steps, "--budget", "1e-9")
-    assert code == 1
-    assert "2 not run" in out
-    assert out.count("INCOMPLETE: cdma_paper_compressor") == 1
-    assert "The budget had ended before these steps: lint, bus_models. Give more minutes, or more shards." in out
+    done = cdma(*_CORE, *steps, "--budget", "1e-9")
+    assert done.code == 1
+    assert "2 not run" in done.out
+    assert done.out.count("INCOMPLETE: cdma_paper_compressor") == 1
+    assert "The budget had ended before these steps: lint, bus_models. Give more minutes, or more shards." in done.out
 
 
-def test_on_a_cluster(tmp_path: Path, build: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_cluster(tmp_path: Path, build: list[str], cdma: Callable[..., Any]) -> None:
     there: Any
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0",
                       silence_logs=50) as there:
-        code, out, _ = _call(capsys, "verify", "paper_compressor", *build, "--step", "lint", "--scheduler",
-                             there.scheduler_address)
-    assert code == 0
-    assert "PASSED: cdma_paper_compressor, 1 step: 1 passed" in out
+        done = cdma("verify", "paper_compressor", *build, "--step", "lint", "--scheduler", there.scheduler_address)
+    assert done.code == 0
+    assert "PASSED: cdma_paper_compressor, 1 step: 1 passed" in done.out
 
 
-def test_steps_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = _call(capsys, "verify", "engine", "--set", "page_lists=true", "--list", "--json")
-    assert code == 0
-    names = [each["step"] for each in json.loads(out)]
+def test_steps_are_listed(cdma: Callable[..., Any]) -> None:
+    done = cdma("verify", "engine", "--set", "page_lists=true", "--list", "--json")
+    assert done.code == 0
+    names = [each["step"] for each in done.json]
     assert names[0] == "lint"
     assert {"registers", "transfers", "faults", "timeouts", "page_lists", "throughput", "proofs", "area"} <= set(names)
-    assert "page_lists" not in _call(capsys, "verify", "--list")[1]
-
-
-@pytest.mark.parametrize(("words", "says"), [
-    (("tiny", "--step", "windows"), "cdma_tiny_engine has no step 'windows': its steps are lint, registers"),
-    (("nothing",), "no preset 'nothing'"),
-    (("none.toml",), "none.toml"),
-    (("--merge", "a", "--step", "lint", "--budget", "2"), "reports that are there: leave --step and --budget out"),
-    (("tiny", "--merge", "a"), "leave the configuration tiny out"),
-    (("--list", "--report", "r"), "--list runs nothing: leave --report out"),
-    (("--test", "corners"), "--test corners picks tests of a step's bench: name the step with --step"),
-    (("--merge", __file__), "has no results.json: give folders that cdma verify --report wrote"),
-    (("--report", __file__, "--step", "lint"), "is a file: give the name of a folder"),
-    (("--merge", "nowhere"), "nowhere has no results.json: give folders that cdma verify --report wrote"),
-    (("tiny", "--jobs", "2", "--scheduler", "tcp://x:1"), "leave it out with --scheduler"),
-])
-def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = _call(capsys, "verify", *words)
-    assert code == 2
-    assert says in err
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(("words", "says"), [
-    (("--shard", "5/4"), "must be a part and the number of parts, as 2/4, not '5/4'"),
-    (("--shard", "half"), "not 'half'"), (("--jobs", "0"), "must be a whole number of 1 or more, not '0'"),
-    (("--budget", "0"), "0"), (("--test", "("), "must be a regular expression, not '('"),
-    (("--seed", "x"), "must be a whole number of 0 or more, not 'x'")])
-def test_wrong_numbers(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["verify", *words])
-    assert stop.value.code == 2
-    assert says in capsys.readouterr().err
+    assert "page_lists" not in cdma("verify", "--list").out

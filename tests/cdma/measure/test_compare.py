@@ -116,18 +116,3 @@ def test_worse_is_more_cycles_or_less_per_cycle(old: float, new: float, percent:
         assert worse(change("offload_cycles"), percent) == (new > limit)
     assert not worse(change("kge"), percent)
     assert worse(change("x_per_cycle"), 0) == (new < old)
-
-
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["--compare", "missing.json"], "missing.json"),
-    (["--compare", "text.json"], "text.json is not JSON"),
-    (["--compare", "list.json"], "cdma bench --output"),
-    (["--compare", "a", "b", "c"], "not 3"),
-    (["--compare", "a", "b", "--only", "golden"], "measures nothing"),
-    (["--only", "golden", "--fail-over", "2"], "--compare"),
-    (["--compare", "a", "--fail-over", "-1"], "0 or more"),
-])
-def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> None:
-    (tmp_path / "text.json").write_text("figures\nof last week")
-    (tmp_path / "list.json").write_text("[]")
-    assert words in fails("bench", *arguments)

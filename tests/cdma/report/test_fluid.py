@@ -97,16 +97,6 @@ def test_values_above_columns_keep_clear_of_the_lines() -> None:
     assert found(r'<b style="bottom:([\d.]+)%', made) == ["40", "43", "40"]
 
 
-def test_stems_reach_from_one_to_their_values() -> None:
-    made = fluid.stems("clustering", {"a": 10.0, "b": 0.1, "e": 100.0}, 0.1, 100.0)
-    assert found(r'<i style="left:([\d.]+)%;width:([\d.]+)%', made) == [
-        ("33.33", "33.33"), ("0", "33.33"), ("33.33", "66.67")]
-    assert found(r"<b>([^<]*)</b>", made) == ["10.0", "0.1", "100.0"]
-    assert found(r"left:[\d.]+%\">([^<]+)</span>", made) == ["0.1", "1", "10", "100"]
-    # What is beyond the range ends with it.
-    assert 'left:100%"></em>' in fluid.stems("clustering", {"a": 1e9}, 1.0, 100.0)
-
-
 def test_the_same_plot_is_the_same_text_and_fetches_nothing() -> None:
     one, other = (fluid.bars("a <b>", {"<x> & y": [1.0]}, {"<x> & y": 1.0}, 2, 1.0) for _ in range(2))
     assert one == other and "&lt;x&gt; &amp; y" in one
