@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from amaranth.lib import data, enum
@@ -134,8 +135,7 @@ def step_layout() -> data.StructLayout:
 
 def encode_steps(steps: Sequence[Step]) -> list[Any]:
     """The rows of the sequencer's memory."""
-    return [{"action": each.action, "register": each.register // 4, "word": each.word, "other": each.other,
-             "trials": each.trials, "literal": each.literal} for each in steps]
+    return [{**vars(each), "register": each.register // 4} for each in steps]
 
 
 def program_rows(config: EngineTestConfig) -> list[tuple[int, str]]:
@@ -155,32 +155,19 @@ def _table(config: EngineTestConfig) -> list[tuple[str, list[Step]]]:
     source, destination = DEVICE_BASE, DEVICE_BASE + room
     named = {register.name: register for register in registers(config.engine())}
 
-    def write(name: str, literal: int, trials: Trials = Trials.ALL) -> Step:
-        return Step(Action.WRITE, named[name].offset, literal=literal, trials=trials)
+    def access(action: Action, name: str, value: int | Word, trials: Trials = Trials.ALL) -> Step:
+        word, literal = (value, 0) if isinstance(value, Word) else (Word.LITERAL, value)
+        return Step(action, named[name].offset, word, literal, trials=trials)
 
-    def read(name: str, literal: int, trials: Trials = Trials.ALL) -> Step:
-        return Step(Action.READ, named[name].offset, literal=literal, trials=trials)
-
-    def read_word(name: str, word: Word, trials: Trials = Trials.ALL) -> Step:
-        return Step(Action.READ, named[name].offset, word, trials=trials)
-
-    def keep(name: str, word: Word, trials: Trials = Trials.ALL) -> Step:
-        return Step(Action.KEEP, named[name].offset, word, trials=trials)
+    write, read, keep = (partial(access, action) for action in (Action.WRITE, Action.READ, Action.KEEP))
 
     def same(word: Word, other: Word, trials: Trials = Trials.ALL) -> Step:
         return Step(Action.SAME, word=word, other=other, trials=trials)
 
-    def descriptor(direction: str, fields: dict[str, int | Word]) -> list[Step]:
+    def descriptor(direction: str, first: Word, fields: dict[str, int | Word]) -> list[Step]:
         """Writes all words; fields that are not named are zero."""
-        first = Word.OFFLOAD if direction == "offload" else Word.PREFETCH
-        words: dict[int, Step] = {}
-        for name, value in fields.items():
-            place = descriptor_layout()[name].offset // 32
-            offset = named[f"{direction.upper()}_DESCRIPTOR_{place}"].offset
-            words[place] = (Step(Action.WRITE, offset, value) if isinstance(value, Word) else
-                            Step(Action.WRITE, offset, literal=value))
-        words[0] = Step(Action.WRITE, named[f"{direction.upper()}_DESCRIPTOR_0"].offset, first)
-        return [words.get(place, write(f"{direction.upper()}_DESCRIPTOR_{place}", 0)) for place in range(RECORD_WORDS)]
+        words = {descriptor_layout()[name].offset // 32: value for name, value in fields.items()} | {0: first}
+        return [write(f"{direction.upper()}_DESCRIPTOR_{place}", words.get(place, 0)) for place in range(RECORD_WORDS)]
 
     def completion(direction: str, field: str, part: int = 0) -> str:
         """The register of a field of the completion."""
@@ -198,7 +185,7 @@ def _table(config: EngineTestConfig) -> list[tuple[str, list[Step]]]:
         ("read MAGIC, expect its value", [read("MAGIC", MAGIC)]),
         ("enable all interrupts", [write("IRQ_ENABLE", every)]),
         ("fill: the data to their source; their inverse to the destinations", [Step(Action.FILL)]),
-        ("write the descriptor of the offload", descriptor("offload", {
+        ("write the descriptor of the offload", descriptor("offload", Word.OFFLOAD, {
             "tag": Word.TAG, "source": source, "destination": LINK_BASE, "raw_bytes": Word.RAW,
             "capacity": config.capacity})),
         ("ring the doorbell, wait for the interrupt", [write("OFFLOAD_DOORBELL", 1), Step(Action.WAIT)]),
@@ -206,7 +193,7 @@ def _table(config: EngineTestConfig) -> list[tuple[str, list[Step]]]:
             read("IRQ_STATUS", _events(named["IRQ_STATUS"], "offload", "COMPLETION")),
             read("OFFLOAD_COMPLETIONS", 1)]),
         ("completion: tag, operation and status OK", [
-            read_word(completion("offload", "tag"), Word.TAG),
+            read(completion("offload", "tag"), Word.TAG),
             read(completion("offload", "status"), status(Operation.OFFLOAD))]),
         ("completion: keep CRC, raw blocks and bytes; the upper bytes are 0", [
             keep(completion("offload", "crc"), Word.CRC),
@@ -214,7 +201,7 @@ def _table(config: EngineTestConfig) -> list[tuple[str, list[Step]]]:
             keep(completion("offload", "bytes"), Word.PACKED),
             read(completion("offload", "bytes", 1), 0)]),
         ("completion: the elements that were counted when the data were filled in", [
-            read_word(completion("offload", "nonzero"), Word.NONZERO),
+            read(completion("offload", "nonzero"), Word.NONZERO),
             read(completion("offload", "nonzero", 1), 0)]),
         ("completion: keep the cycles", [keep(completion("offload", "cycles"), Word.OFFLOAD_CYCLES)]),
         ("link memory has got as many bytes as the completion says", [same(Word.LINK_WRITTEN, Word.PACKED)]),
@@ -222,7 +209,7 @@ def _table(config: EngineTestConfig) -> list[tuple[str, list[Step]]]:
         ("clear the interrupt: none is left", [write("IRQ_STATUS", every), read("IRQ_STATUS", 0)]),
         ("flip a bit in link memory, also when the button was pressed (flipped)", [
             Step(Action.FLIP, trials=Trials.DISTURBED)]),
-        ("write the descriptor of the prefetch, which checks the CRC", descriptor("prefetch", {
+        ("write the descriptor of the prefetch, which checks the CRC", descriptor("prefetch", Word.PREFETCH, {
             "tag": Word.TAG, "source": LINK_BASE, "destination": destination, "raw_bytes": Word.RAW,
             "capacity": Word.RAW, "packed_bytes": Word.PACKED, "crc": Word.CRC})),
         ("ring the doorbell, wait for the interrupt", [write("PREFETCH_DOORBELL", 1), Step(Action.WAIT)]),
@@ -232,15 +219,15 @@ def _table(config: EngineTestConfig) -> list[tuple[str, list[Step]]]:
             read("IRQ_STATUS", _events(named["IRQ_STATUS"], "prefetch", "COMPLETION", "ERROR"), flipped)]),
         ("one completion; its tag", [
             read("PREFETCH_COMPLETIONS", 1),
-            read_word(completion("prefetch", "tag"), Word.TAG)]),
+            read(completion("prefetch", "tag"), Word.TAG)]),
         ("completion: operation and status OK (right)", [
             read(completion("prefetch", "status"), status(Operation.PREFETCH), right)]),
         ("completion: the stream is malformed, or its CRC is wrong (flipped)", [
             Step(Action.MALFORMED, named[completion("prefetch", "status")].offset, Word.STATUS, trials=flipped)]),
         ("completion: the same CRC and raw blocks as of the offload (right)", [
-            read_word(completion("prefetch", "crc"), Word.CRC, right),
-            read_word(completion("prefetch", "raw_blocks"), Word.RAW_BLOCKS, right)]),
-        ("completion: the raw length (right)", [read_word(completion("prefetch", "bytes"), Word.RAW, right)]),
+            read(completion("prefetch", "crc"), Word.CRC, right),
+            read(completion("prefetch", "raw_blocks"), Word.RAW_BLOCKS, right)]),
+        ("completion: the raw length (right)", [read(completion("prefetch", "bytes"), Word.RAW, right)]),
         ("completion: no bytes (flipped)", [read(completion("prefetch", "bytes"), 0, flipped)]),
         ("completion: no elements", [
             read(completion("prefetch", "nonzero"), 0),

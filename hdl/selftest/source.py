@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.codec.coding import LINE_BYTES, element_layout, one_hot_element, select
+from cdma.hdl.codec.coding import element_layout, one_hot_element, select
 from cdma.hdl.codec.packets import coded_beat_stream
 
 __all__ = ["DUMP", "ITEMS", "Noise", "Source"]
@@ -116,8 +116,6 @@ class Source(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], raw_bytes: int, lines: bytes):
-        if not lines or len(lines) % LINE_BYTES:
-            raise ValueError(f"the dump's lines must be one or more of {LINE_BYTES} bytes, not {len(lines)} bytes")
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(sizes))
         self._beats = raw_bytes // beat_bytes

@@ -19,7 +19,7 @@ _PAGE = """\
 | what | this image |
 |---|---|
 | clock | {mhz:g} MHz, from {clock} |
-{facts}
+{settings}
 
 ## Build
 
@@ -63,11 +63,6 @@ _CORES_DO = """\
 The image sends data through compressor and decompressor, compares every byte that
 comes back, and prints what it counted."""
 
-_CORES_FACTS = """\
-| beats | {beat_bytes} bytes |
-| element sizes | {sizes} bit |
-| pipeline of the cores | `{pipeline}` |"""
-
 _CORES_LINES = "Bbit item=D raw=R packed=P cycles=T PASS"
 
 _CORES_PLACES = """\
@@ -85,12 +80,6 @@ _ENGINE_DO = """\
 The image has a whole engine between memories of block RAM. A sequencer plays its driver:
 it offloads tensors to the memory of the link, prefetches them back, checks completions, interrupts and every byte, and
 prints what it found."""
-
-_ENGINE_FACTS = """\
-| lanes | {lanes}, beats of {beat_bytes} bytes |
-| codings | {codings} |
-| blocks | {block_bytes} bytes |
-| memories | answer after {latency} cycles, with pauses |"""
 
 _ENGINE_LINES = "C item=D raw=R packed=P offload=O prefetch=F status=S PASS"
 
@@ -148,14 +137,14 @@ def _parts(config: SelftestConfig, line_bytes: int) -> dict[str, str]:
             "steps": "\n".join(f"| {number:x} | {text} |" for number, text in program_rows(config)),
             "flips": "; ".join(f"{item:x}: a flipped bit in the stream's byte {place:#x}"
                                for item, place in enumerate(PLACES, FLIPPED))}
-        parts = {"what": "a cDMA engine", "does": _ENGINE_DO, "facts": _ENGINE_FACTS, "lines": _ENGINE_LINES,
-                 "places": _ENGINE_PLACES, "meaning": _ENGINE_MEANING,
+        parts = {"what": "a cDMA engine", "does": _ENGINE_DO, "lines": _ENGINE_LINES, "places": _ENGINE_PLACES,
+                 "meaning": _ENGINE_MEANING,
                  "choices": "0: all tests; 1 to 8: that density; 9: the dump; 10 and above: flipped bits"}
     else:
         assert isinstance(config, CoresTestConfig)
         values["sizes"] = ", ".join(map(str, config.element_bits))
-        parts = {"what": "the cDMA cores", "does": _CORES_DO, "facts": _CORES_FACTS, "lines": _CORES_LINES,
-                 "places": _CORES_PLACES, "meaning": _CORES_MEANING,
+        parts = {"what": "the cDMA cores", "does": _CORES_DO, "lines": _CORES_LINES, "places": _CORES_PLACES,
+                 "meaning": _CORES_MEANING,
                  "choices": "0: all tests; 1 to 8: that density; 9 and above: the dump"}
     return {name: text.format(**values) for name, text in parts.items()}
 
@@ -163,8 +152,11 @@ def _parts(config: SelftestConfig, line_bytes: int) -> dict[str, str]:
 def readme(board: Board, config: SelftestConfig, line_bytes: int) -> str:
     """The page."""
     build = _ECP5 if board.family == "ecp5" else _XILINX
+    shown = {name: ", ".join(map(str, value)) if isinstance(value, list) else value
+             for name, value in config.as_dict().items() if name not in ("name", "about")}
+    settings = "\n".join(f"| {config.fields()[name].metadata['help']} | {value} |" for name, value in shown.items())
     return _PAGE.format(
         board=board.name, about=board.about, mhz=board.clock_hz / 1e6, clock=board.clock_source,
         build=build.format(name=config.name, board=board.name), program=board.program.format(name=config.name),
         baud=config.baud, pause=config.pause_ms, switches=board.switches, button=board.button, serial=board.serial,
-        relative=_RELATIVE if board.relative else "", **_parts(config, line_bytes))
+        settings=settings, relative=_RELATIVE if board.relative else "", **_parts(config, line_bytes))

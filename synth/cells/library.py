@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
@@ -219,68 +219,29 @@ def _number(text: str, path: Path, what: str) -> float:
         raise LibertyError(f"cell library {path}: {what} must be a number, not {text!r}") from None
 
 
-_OPERATOR = re.compile(r"\s*([A-Za-z_][\w\[\]]*|[01]|[!'^*&+|()])\s*")
+_BIT = "([01])"
+# What binds closest comes first. Two terms side by side are an AND as well.
+_OPERATORS = [(re.compile(pattern), function) for pattern, function in (
+    (f"{_BIT}'|!{_BIT}", lambda a, b: "01"[(a or b) == "0"]), (rf"{_BIT}\^{_BIT}", lambda a, b: "01"[a != b]),
+    (f"{_BIT}[*&]?{_BIT}", min), (f"{_BIT}[+|]{_BIT}", max))]
+_INNERMOST = re.compile(r"\(([^()]*)\)")
 
 
-def _evaluate(function: str, values: dict[str, bool]) -> bool:
-    """Value of a function in Liberty's notation.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or has a name without a value.
-    """
-    tokens = _OPERATOR.findall(function)
-    if _OPERATOR.sub("", function):
-        raise ValueError(f"{function!r} is not a function")
-    tokens.append("")
-
-    def term() -> bool:
-        token = tokens.pop(0)
-        if token == "!":
-            return not term()
-        if token == "(":
-            result = either()
-            if tokens.pop(0) != ")":
-                raise ValueError(f"{function!r} lacks a bracket")
-        elif token in ("0", "1"):
-            result = token == "1"
-        elif token in values:
-            result = values[token]
-        else:
-            raise ValueError(f"{function!r} has no value for {token!r}")
-        while tokens[0] == "'":
-            tokens.pop(0)
-            result = not result
-        return result
-
-    def differ() -> bool:
-        result = term()
-        while tokens[0] == "^":
-            tokens.pop(0)
-            result ^= term()
-        return result
-
-    def both() -> bool:
-        result = differ()
-        # Two terms side by side are an AND as well.
-        while tokens[0] not in ("", ")", "+", "|"):
-            if tokens[0] in "*&":
-                tokens.pop(0)
-            result &= differ()
-        return result
-
-    def either() -> bool:
-        result = both()
-        while tokens[0] in ("+", "|"):
-            tokens.pop(0)
-            result |= both()
-        return result
-
-    result = either()
-    if tokens != [""]:
-        raise ValueError(f"{function!r} is not a function")
-    return result
+def _evaluate(function: str, values: Mapping[str, bool]) -> bool:
+    """Value of a function in Liberty's notation; ValueError if it is none, or has a name without a value."""
+    text = re.sub(r"[A-Za-z_][\w\[\]]*", lambda name: "01"[values[name[0]]] if name[0] in values else name[0], function)
+    text = f"({''.join(text.split())})"
+    while inner := _INNERMOST.search(text):
+        term = inner[1]
+        for pattern, operator in _OPERATORS:
+            while found := pattern.search(term):
+                term = term[:found.start()] + operator(*found.groups()) + term[found.end():]
+        if term not in ("0", "1"):
+            raise ValueError(f"{function!r} is not a function of {', '.join(values)}")
+        text = text[:inner.start()] + term + text[inner.end():]
+    if text not in ("0", "1"):
+        raise ValueError(f"{function!r} has brackets that do not match")
+    return text == "1"
 
 
 @lru_cache(maxsize=4)

@@ -13,14 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from cdma.workload.networks.layers import PRODUCTS
 from cdma.workload.networks.tensors import Tensors
 from cdma.workload.timeline.compute import Compute
 from cdma.workload.timeline.swapping import high_water
 
-__all__ = ["PRODUCTS", "Recomputed", "best_checkpoints", "cheap_layers", "checkpoints", "cuts"]
-
-PRODUCTS = ("conv", "fc", "matmul", "attention")
-"""Kinds of layers that are not cheap."""
+__all__ = ["Recomputed", "best_checkpoints", "cheap_layers", "checkpoints", "cuts"]
 
 
 @dataclass(frozen=True)

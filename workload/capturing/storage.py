@@ -94,21 +94,16 @@ class Weights:
     def __init__(self, model: Any) -> None:
         self._model = model
         every = [*model.parameters(), *model.buffers()]
-        self._storages = {storage_of(tensor) for tensor in every if is_plain(tensor)}
+        self.storages = {storage_of(tensor) for tensor in every if is_plain(tensor)}
         # Where parameters are of a class of their own, as those of FSDP, plain ones take their places while they run.
         self._replaced = any(not is_plain(tensor) for tensor in every)
 
-    @property
-    def storages(self) -> frozenset[Any]:
-        """Keys of their memory."""
-        return frozenset(self._storages)
-
     def has(self, tensor: Any) -> bool:
         """Whether a tensor is a weight, a view of one, or one that autocast cast to the type it computes in."""
-        if isinstance(tensor, torch.nn.Parameter) or storage_of(tensor) in self._storages:
+        if isinstance(tensor, torch.nn.Parameter) or storage_of(tensor) in self.storages:
             return True
         origin = _origin(tensor)
-        if origin is not None and (isinstance(origin, torch.nn.Parameter) or storage_of(origin) in self._storages):
+        if origin is not None and (isinstance(origin, torch.nn.Parameter) or storage_of(origin) in self.storages):
             return True
         return self._replaced and storage_of(tensor) in {
             storage_of(each) for each in self._model.parameters() if is_plain(each)}

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from cdma.workload.dumps.types import element_type, is_floating, type_name
 
-__all__ = ["COMPUTE", "INPUT", "Layer", "Network", "compute_of"]
+__all__ = ["COMPUTE", "INPUT", "PRODUCTS", "Layer", "Network", "compute_of"]
 
 COMPUTE = ("float32", "tf32", "bfloat16", "float16", "float8")
 """The types that matrix products and convolutions are computed in."""
+
+PRODUCTS = ("conv", "fc", "matmul", "attention")
+"""Kinds of layers that multiply and add."""
 
 INPUT = "data"
 """The name of the network's input."""

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdma.workload.networks.layers import Network
+from cdma.workload.networks.layers import PRODUCTS, Network
 
-__all__ = ["PRODUCTS", "PUBLISHED", "counts"]
-
-PRODUCTS = ("conv", "fc", "matmul", "attention")
-"""Kinds of layers that multiply and add."""
-
+__all__ = ["PUBLISHED", "counts"]
 
 PUBLISHED = {name: dict(zip(("params", "multiply_adds", "activations", "source"), row, strict=True)) for name, row in {
     "alexnet": (60e6, 0.72e9, 650e3, "Krizhevsky et al. 2012; multiply-adds as commonly quoted"),

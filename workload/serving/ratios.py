@@ -6,15 +6,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cdma.golden.codec import blocks
-from cdma.golden.codec.coding import Coding
-from cdma.golden.codec.smallest import smallest
 from cdma.workload.data import SUMS
-from cdma.workload.dumps import entries, load, own_element_bytes
+from cdma.workload.dumps import entries, load
 from cdma.workload.dumps.reading import some
 from cdma.workload.dumps.types import type_name
+from cdma.workload.timeline.ratios import ALGORITHMS
 
 __all__ = ["SHIPPED_ARRAYS", "kv_ratio"]
 
@@ -43,15 +39,13 @@ def kv_ratio(dump: str | Path = SUMS, pattern: str = SHIPPED_ARRAYS) -> dict[str
         raise ValueError(f"{dump} has no array that matches {pattern!r}: it has {some(name for _, name in named)}")
     raw, packed, types = 0, dict.fromkeys(("zvc", "exponents"), 0), set()
     for file, name in found:
-        array = load(file, name)[name]
-        element, kind = own_element_bytes(array), type_name(array.dtype)
-        bits = np.ascontiguousarray(array).reshape(-1).view(f"u{element}")
-        types.add(kind)
-        raw += bits.nbytes
-        zvc = blocks.compress(bits, Coding(0x10 | element)).size
+        array = load(file, name)[name].reshape(-1)
+        types.add(type_name(array.dtype))
+        raw += array.nbytes
+        zvc, exponents = (ALGORITHMS[coding](array) for coding in packed)
         packed["zvc"] += zvc
-        # Where exponents gain nothing this is zero-value coding too, which stands first and is taken then.
-        packed["exponents"] += min(zvc, blocks.compress(bits, smallest(bits)).size)
+        # Where exponents gain nothing zero-value coding stands first, and is taken.
+        packed["exponents"] += min(zvc, exponents)
     if len(types) > 1 or not raw:
         raise ValueError(f"{pattern!r} matches arrays of {' and '.join(sorted(types)) if raw else 'no bytes'} in "
                          f"{dump}: give a pattern (--array) for keys and values of one type")

@@ -6,12 +6,12 @@ an average; :mod:`cdma.workload.timeline.ratios` has the ratios that belong to t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cdma.workload.dumps import entries, load
+from cdma.workload.dumps.reading import some
 from cdma.workload.dumps.steps import training_step
 from cdma.workload.json_file import read_json
 from cdma.workload.networks.tensors import Tensor, Tensors
@@ -101,8 +101,8 @@ def fillings_from_file(path: str | Path, plan: Tensors, density: float | None = 
         found = dict.fromkeys(training_step(name)[0] for _, name in entries(path))
         known = _from_dump(path, plan)
     if not known:
-        raise ValueError(f"{path} has none of {plan.network.name}'s tensors: it has {_some(found) or 'no names'}; "
-                         f"the network has {_some(plan.tensors)}")
+        raise ValueError(f"{path} has none of {plan.network.name}'s tensors: it has {some(found) or 'no names'}; "
+                         f"the network has {some(plan.tensors)}")
     return default_fillings(plan, density) | known
 
 
@@ -127,8 +127,3 @@ def _from_json(path: Path, plan: Tensors) -> dict[str, Filling]:
                 for name, density in content.items()}
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-
-
-def _some(names: Mapping[str, Any]) -> str:
-    shown = list(names)[:8]
-    return ", ".join(shown) + (" and others" if len(names) > len(shown) else "")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, count, islice
 from typing import Any
 
 from cdma.workload.capturing import digits, sums
@@ -68,14 +69,10 @@ def train(begun: Begun, steps: int, watch: Callable[[Any], AbstractContextManage
     torch.set_num_threads(1)
     try:
         with watch(begun.model) if watch else nullcontext():
-            batches = iter(())
-            for number in range(steps):
+            batches = chain.from_iterable(begun.epoch() for _ in count())
+            for number, loss_of in enumerate(islice(batches, steps)):
                 if told is not None:
                     told(number)
-                loss_of = next(batches, None)
-                if loss_of is None:
-                    batches = begun.epoch()
-                    loss_of = next(batches)
                 losses.append(step(begun, loss_of))
     finally:
         torch.set_num_threads(threads)

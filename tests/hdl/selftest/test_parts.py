@@ -1,4 +1,4 @@
-"""Noise, UART and printer by themselves."""
+"""UART and printer by themselves."""
 
 from __future__ import annotations
 
@@ -8,31 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdma.hdl.selftest.source import Noise
 from cdma.hdl.selftest.uart import Printer, UartTransmitter
 from tests.hdl.bench import clocked, pulse
-
-
-def test_noise_steps_and_restarts() -> None:
-    noise = Noise(2)
-    # Word 0 by hand: 0x9E3779B9 ^ 0xEF372000 = 0x710059B9, ^ 0x00003880 = 0x71006139, ^ 0x200C2720 = 0x510C4619.
-    first, second = 0x9E3779B9, 0x510C4619
-
-    async def process(ctx: Any) -> None:
-        for expected in (first, second):
-            assert ctx.get(noise.bits) & 0xFFFFFFFF == expected
-            ctx.set(noise.step, 1)
-            await ctx.tick()
-        ctx.set(noise.step, 0)
-        held = ctx.get(noise.bits)
-        await ctx.tick()
-        assert ctx.get(noise.bits) == held
-        assert held >> 32 != held & 0xFFFFFFFF
-        ctx.set(noise.restart, 1)
-        await ctx.tick()
-        assert ctx.get(noise.bits) & 0xFFFFFFFF == first
-
-    clocked(noise, process)
 
 
 @pytest.mark.parametrize("divisor", [1, 3])

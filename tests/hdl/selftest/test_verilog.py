@@ -21,10 +21,6 @@ def test_verilator_has_nothing_to_say(bits: tuple[int, ...], tmp_path: Path) -> 
     lint("cdma_selftest", _text(bits), tmp_path)
 
 
-def test_the_same_configuration_gives_the_same_text() -> None:
-    assert _text((32,)) == _text((32,))
-
-
 def test_only_the_words_of_roms_have_initial_values() -> None:
     text = _text((32,))
     blocks = re.findall(r"^  initial begin\n(.*?)^  end\n", text, re.DOTALL | re.MULTILINE)

@@ -5,15 +5,6 @@ import pytest
 from cdma.synth.cells.library import Library
 from cdma.synth.tools import scripts
 
-_UNKNOWN = "^recipe must be one of fast, small, plain, not 'tiny'$"
-
-
-def test_unknown_recipes(tiny: Library) -> None:
-    for call in (lambda: scripts.gates_script("top", True, "tiny"), lambda: scripts.inputs("", "tiny", None),
-                 lambda: scripts.library_script("top", True, "tiny", tiny)):
-        with pytest.raises(ValueError, match=_UNKNOWN):
-            call()
-
 
 @pytest.mark.parametrize("recipe", ["fast", "small"])
 def test_only_cells_of_a_library_are_sized(tiny: Library, recipe: str) -> None:

@@ -13,7 +13,6 @@ import pytest
 from cdma.workload.networks.builder import Builder
 from cdma.workload.networks.catalog import load_network
 from cdma.workload.networks.published import PUBLISHED, counts
-from cdma.workload.networks.tensors import tensors
 from cdma.workload.results.figures import DECODERS, TODAYS_GPUS, alike, dump_figures
 from cdma.workload.results.paper import beside, headline
 from cdma.workload.timeline.densities import Filling
@@ -21,6 +20,7 @@ from cdma.workload.timeline.queued import Ahead
 from cdma.workload.timeline.schedule import Slot, Timeline
 from cdma.workload.timeline.study import Study
 from tests.docs.pages import ROOT
+from tests.workload.timeline.samples import three
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +35,9 @@ def step(seconds: float) -> Timeline:
 
 def study(vdnn: float, zvc: float, ratios: dict[str, float]) -> Study:
     """Three convolutions with tensors of 4,000 (data), 8,000 (a) and 12,000 bytes (b)."""
-    net = Builder("three", "a test", 10, (1, 10, 10))
-    net.conv("a", 2, 1)
-    net.conv("b", 3, 1)
-    net.conv("c", 1, 1, relu=False)
     rows = {"oracle": step(1.0), "vdnn": step(vdnn), "zvc": step(zvc)}
     fillings = {name: Filling(1 / ratio, {"zvc": ratio}) for name, ratio in ratios.items()}
-    return Study(tensors(net.network()), frozenset(ratios), fillings, rows, 1e9, Ahead())
+    return Study(three(), frozenset(ratios), fillings, rows, 1e9, Ahead())
 
 
 def test_headline_by_hand() -> None:
