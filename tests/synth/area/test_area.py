@@ -144,7 +144,7 @@ def test_without_opensta_there_are_areas_alone(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    ({"target": "asic"}, "target must be one of generic, liberty, ecp5, xilinx7, not 'asic'"),
+    ({"target": "asic"}, "target must be one of generic, liberty, ecp5, xilinx7, ultrascale+, not 'asic'"),
     ({"target": "liberty"}, "target liberty needs a cell library: name its file"),
     ({"target": "ecp5", "liberty": TINY}, "a cell library is for the target liberty, not ecp5"),
     ({"target": "liberty", "liberty": Path("missing.lib")},

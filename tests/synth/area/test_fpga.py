@@ -82,5 +82,5 @@ def test_a_design_without_memories_has_none() -> None:
 
 
 def test_an_unknown_target_is_refused() -> None:
-    with pytest.raises(ValueError, match="ecp5, xilinx7, not 'ice40'"):
+    with pytest.raises(ValueError, match=r"ecp5, xilinx7, ultrascale\+, not 'ice40'"):
         fpga_area(Design(MEMORIES, "memories"), "ice40")
