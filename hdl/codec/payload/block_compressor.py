@@ -269,11 +269,11 @@ class BlockCompressor(wiring.Component):
             m.d.comb += [Cat(each.inject for each in parts).eq(self.inject),
                          self.bad.eq(Cat(each.bad for each in parts).any())]
 
-        taken = self._input(m, store, scanned, writer, facts)
+        taken, go = self._input(m, store, scanned, writer, facts)
         # Blocks that have ended, and whose lengths are not looked for yet.
         ended = Signal(range(_BLOCKS + 1))
         room = Signal()
-        m.d.comb += self.i.ready.eq(room & store.i.ready)
+        m.d.comb += go.eq(room & store.i.ready)
         leaves = Signal()
         m.d.comb += leaves.eq(scanned.o.valid & scanned.o.ready)
         m.d.sync += ended.eq(ended + taken - leaves)
@@ -281,32 +281,58 @@ class BlockCompressor(wiring.Component):
         m.d.sync += room.eq((ended + taken < _BLOCKS) & (writer.level < 2 * tag_rows) & ~waits)
 
     def _input(self, m: Module, store: StreamFifo | ProtectedFifo, scanned: Skid, writer: TagWriter,
-               facts: MetadataWriter | None) -> Value:
-        """Divides packets into blocks, and clears what is behind a packet's last element; whether a block ends now."""
+               facts: MetadataWriter | None) -> tuple[Value, Signal]:
+        """Divides packets into blocks, and clears what is behind a packet's last element.
+
+        Returns whether a block ends now, and the signal that lets beats in.
+        """
         n, sizes, grain = self._beat_bytes, self._sizes, self._sizes[0]
         beat = self.i.payload
         between, index = Signal(init=1), Signal(range(self._block_bytes // n))
         held = Signal(element_layout(sizes), reset_less=True)
         held_fallback = Signal(reset_less=True)
+        go, come = self.i.ready, self.i.valid
+        if self._pipeline == "fast":
+            go, come = Signal(name="go"), Signal(name="come")
+            m.d.comb += self.i.ready.eq(~come | go)
+            with m.If(self.i.ready):
+                m.d.sync += come.eq(self.i.valid)
+
+        def taken(name: str, value: Any) -> Any:
+            """The value of a beat behind the register of the pipeline ``fast``."""
+            if self._pipeline != "fast":
+                return value
+            register = Signal.like(value, name=f"taken_{name}", reset_less=True)
+            with m.If(self.i.ready):
+                m.d.sync += Value.cast(register).eq(Value.cast(value))
+            return register
+
         element, fallback = Signal(element_layout(sizes)), Signal()
         present, raw = Signal(n // grain), Signal(8 * n)
         takes, ends = Signal(), Signal()
+        # A beat comes at the port; its own values are at hand when it is taken.
+        comes = takes
+        if self._pipeline == "fast":
+            comes = Signal(name="comes")
+            m.d.comb += comes.eq(self.i.valid & self.i.ready)
+        own_element, own_ends = taken("element", element), taken("ends", ends)
+        own_data, come_present, present = taken("data", beat.data), present, taken("present", present)
         whole = {size: Cat((beat.keep[(unit * grain // size + 1) * size - 1]) for unit in range(n // grain))
                  for size in sizes}
         m.d.comb += [
             element.eq(Mux(between, one_hot_element(beat.element, sizes), held)),
             fallback.eq(Mux(between, beat.fallback, held_fallback)),
-            present.eq(select(element, whole) | (~beat.last).replicate(n // grain)),
-            takes.eq(self.i.valid & self.i.ready),
+            come_present.eq(select(element, whole) | (~beat.last).replicate(n // grain)),
+            takes.eq(come & go),
             ends.eq(beat.last | index.all()),
             store.i.valid.eq(takes),
-            writer.take.eq(takes), writer.last.eq(ends), writer.element.eq(element),
+            writer.take.eq(takes), writer.last.eq(own_ends), writer.element.eq(own_element),
         ]
         for unit in range(n // grain):
             place = slice(8 * grain * unit, 8 * grain * (unit + 1))
-            m.d.comb += raw[place].eq(beat.data[place] & present[unit].replicate(8 * grain))
+            m.d.comb += raw[place].eq(own_data[place] & present[unit].replicate(8 * grain))
         m.d.comb += [store.i.payload.data.eq(raw), writer.data.eq(raw)]
-        with m.If(takes):
+        with m.If(comes):
             m.d.sync += [between.eq(beat.last), held.eq(element), held_fallback.eq(fallback),
                          index.eq(Mux(beat.last, 0, index + 1))]
 
@@ -315,27 +341,29 @@ class BlockCompressor(wiring.Component):
         begun = [beat.keep[grain * unit] for unit in range(n // grain)]
         m.d.comb += [
             block.beats.eq(index), block.element.eq(element), block.fallback.eq(fallback),
-            block.tail.eq(length(present)), block.cut.eq(beat.last & (Cat(begun) & ~present).any()),
+            block.tail.eq(length(come_present)), block.cut.eq(beat.last & (Cat(begun) & ~come_present).any()),
         ]
         if self._for_lane:
             for name in _LANE_FIELDS:
                 held_field = Signal(name=f"held_{name}", reset_less=True)
                 m.d.comb += block[name].eq(Mux(between, beat[name], held_field))
-                with m.If(takes):
+                with m.If(comes):
                     m.d.sync += held_field.eq(block[name])
         if facts is not None:
             recorded, held_recorded = Signal(), Signal(reset_less=True)
+            own_recorded = taken("recorded", recorded)
             built = Cat(element[f"b{size}"] for size in self._exponents).any()
             m.d.comb += [
                 recorded.eq(Mux(between, beat.exponents & built, held_recorded)),
-                block.recorded.eq(recorded), writer.exponent.eq(recorded),
-                facts.take.eq(takes & recorded), facts.data.eq(beat.data), facts.last.eq(ends),
-                facts.wide.eq(element.b4 if 4 in self._exponents else 0), facts.empty.eq(~present[0]),
+                block.recorded.eq(recorded), writer.exponent.eq(own_recorded),
+                facts.take.eq(takes & own_recorded), facts.data.eq(own_data), facts.last.eq(own_ends),
+                facts.wide.eq(own_element.b4 if 4 in self._exponents else 0), facts.empty.eq(~present[0]),
                 facts.present.eq(Cat(present[2 * k // grain] for k in range(n // 2))),
                 facts.groups.eq(writer.groups), store.i.payload.live.eq(writer.live),
             ]
-            with m.If(takes):
+            with m.If(comes):
                 m.d.sync += held_recorded.eq(recorded)
+        block = taken("block", block)
         for stage in range(SCAN_CYCLES):
             block, earlier = Signal.like(block, name=f"block_{stage}", reset_less=True), block
             m.d.sync += block.eq(earlier)
@@ -343,4 +371,4 @@ class BlockCompressor(wiring.Component):
                      scanned.i.payload.elements.eq(writer.elements)]
         if facts is not None:
             m.d.comb += scanned.i.payload.lines.eq(writer.lines)
-        return takes & ends
+        return takes & own_ends, go

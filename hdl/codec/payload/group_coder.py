@@ -13,10 +13,15 @@ from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
 from cdma.hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
 from cdma.hdl.codec.routing import Gather, Ranks, Steer, merged_counts, ranks_layout, unary_count
 
-__all__ = ["GroupCoder"]
+__all__ = ["GroupCoder", "group_coder_latency"]
 
 _DISTANCE_BITS = 6
 """Bits of the longest distance that is no whole exponent."""
+
+
+def group_coder_latency(pipeline: str) -> int:
+    """Cycles from a group to its bytes."""
+    return 4 if pipeline == "fast" else 1
 
 
 class GroupCoder(wiring.Component):
@@ -55,12 +60,20 @@ class GroupCoder(wiring.Component):
     1       ``o`` and ``o_mask`` are those of this group, combinational from registers
     ======  ======================================================================================
 
-    Latency: 1 cycle. Throughput: a group per cycle.
+    In the pipeline ``fast`` there are registers behind steer, network and bytes as well::
+
+                 1              2                 3                          4
+        ... -->[reg]--steer-->[reg]--network-->[reg]--rests, side by side-->[reg]---> o
+                              [reg]--mask----->[reg]----------------------->[reg]---> o_mask
+
+    Latency: 1 cycle, 4 in ``fast``. Throughput: a group per cycle.
 
     Parameters
     ----------
     exponents : tuple of int
         Element sizes that are built: 2 for bfloat16, 4 for float32, or both.
+    pipeline : str
+        ``small`` or ``fast``.
 
     Members
     -------
@@ -86,8 +99,9 @@ class GroupCoder(wiring.Component):
     Source: docs/formats.md, "Exponents".
     """
 
-    def __init__(self, exponents: tuple[int, ...]):
+    def __init__(self, exponents: tuple[int, ...], pipeline: str = "small"):
         self._exponents = tuple(sorted(exponents))
+        self._fast = pipeline == "fast"
         super().__init__({
             "move": In(1), "data": In(8 * GROUP_BYTES), "mask": In(GROUP_BYTES),
             "live": In(GROUP_BYTES // self._exponents[0]), "coded": In(1),
@@ -123,21 +137,43 @@ class GroupCoder(wiring.Component):
             m.d.sync += [kept.eq(tails), mask.eq(self.mask), coded.eq(self.coded), element.eq(self.element),
                          rest.eq(rest_bits(self.group))]
 
+        swap, at_least = steer.swap, Cat(count)
+        swap, at_least, kept, mask, coded, element, rest = self._later(
+            m, "steered", swap=swap, at_least=at_least, kept=kept, mask=mask, coded=coded, element=element, rest=rest)
         m.submodules.group_mask = group_mask = GroupMask(self._exponents)
+        out_mask, out = self.o_mask, self.o
+        if self._fast:
+            out_mask, out = Signal(GROUP_BYTES, name="masked"), Signal(8 * GROUP_BYTES, name="bytes")
         m.d.comb += [
-            group_mask.rest.eq(rest), group_mask.at_least.eq(Cat(count)), group_mask.element.eq(element),
+            group_mask.rest.eq(rest), group_mask.at_least.eq(at_least), group_mask.element.eq(element),
             group_mask.elements.eq(select(element, {
                 size: Cat(mask[size * k] for k in range(GROUP_BYTES // size)) for size in self._exponents})),
-            self.o_mask.eq(Mux(coded, group_mask.mask, mask)),
+            out_mask.eq(Mux(coded, group_mask.mask, mask)),
         ]
         m.submodules.network = network = Gather(lanes, 1)
         own = self._ends(element)
         for lane in range(lanes):
             upper = kept.word_select((lane + 1) * lane_bytes - 1, 8)
             m.d.comb += [network.i.word_select(lane, 8).eq(upper & own[lane].replicate(8))]
-        m.d.comb += network.swap.eq(steer.swap)
-        self._placed(m, kept, coded, element, _side_by_side(m, rest, network.o))
+        m.d.comb += network.swap.eq(swap)
+        moved, kept, coded, element, rest, out_mask = self._later(
+            m, "moved", bytes=network.o, kept=kept, coded=coded, element=element, rest=rest, mask=out_mask)
+        self._placed(m, out, kept, coded, element, _side_by_side(m, rest, moved))
+        if self._fast:
+            m.d.comb += Cat(self.o, self.o_mask).eq(Cat(self._later(m, "placed", bytes=out, mask=out_mask)))
         return m
+
+    def _later(self, m: Module, stage: str, **values: Any) -> list[Any]:
+        """The values behind a register of the pipeline ``fast``; in ``small``, the values themselves."""
+        if not self._fast:
+            return list(values.values())
+        later = []
+        with m.If(self.move):
+            for name, value in values.items():
+                register = Signal.like(value, name=f"{stage}_{name}", reset_less=True)
+                m.d.sync += Value.cast(register).eq(Value.cast(value))
+                later.append(register)
+        return later
 
     def _counted(self, m: Module, before: Any) -> list[Value]:
         """Counts the elements of each half of the group, and adds them up behind the register; all of them in unary."""
@@ -187,7 +223,7 @@ class GroupCoder(wiring.Component):
             ]
         return tails
 
-    def _placed(self, m: Module, kept: Value, coded: Value, element: Any, rests: Value) -> None:
+    def _placed(self, m: Module, out: Value, kept: Value, coded: Value, element: Any, rests: Value) -> None:
         """Chooses each byte: a rest, a part of a mantissa, or what was there."""
         m.submodules.places = part = Module()
         for byte in range(GROUP_BYTES):
@@ -199,7 +235,7 @@ class GroupCoder(wiring.Component):
                 else:
                     number, place = divmod(byte - begin, size - 1)
                     places[size] = kept.word_select(number * size + place, 8)
-            part.d.comb += self.o.word_select(byte, 8).eq(
+            part.d.comb += out.word_select(byte, 8).eq(
                 Mux(coded, select(element, places), kept.word_select(byte, 8)))
 
 

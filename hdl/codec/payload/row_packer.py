@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.codec.coding import element_layout, select
 from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
-from cdma.hdl.codec.payload.group_coder import GroupCoder
+from cdma.hdl.codec.payload.group_coder import GroupCoder, group_coder_latency
 from cdma.hdl.codec.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
 from cdma.hdl.codec.scan import Scan
 from cdma.hdl.common.bits import thermometer
@@ -79,6 +79,9 @@ class RowPacker(wiring.Component):
                | count, tails |   | rests; count                 |   +-------+   +--------+
                +--------------+   +------------------------------+
 
+    In the pipeline ``fast`` there is a register in front of all, and the group coder has its registers behind steer,
+    network and bytes: 3 cycles more.
+
     Units move to the lanes behind those of the beat before. A unit that finds its row full begins the next one: the
     full row leaves. The last row of a block leaves with the block's last beat, or, if that beat has filled a row, a
     cycle later. A block without an element gives no row.
@@ -105,7 +108,8 @@ class RowPacker(wiring.Component):
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     pipeline : str
-        ``small`` or ``fast``: ``fast`` adds a stage in front of all, for memories whose output is late.
+        ``small`` or ``fast``: ``fast`` adds a stage in front of all, for memories whose output is late, and stages in
+        the group coder.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in ``sizes``.
 
@@ -187,12 +191,18 @@ class RowPacker(wiring.Component):
         m.d.comb += mask.eq(beat.raw.replicate(self._units) | Cat(select(beat.element, {
             size: beat.live[(byte // size + 1) * size // grain - 1] for size in self._sizes})
             for byte in range(self._units)))
+        passed = beat
+        for number in range(1, group_coder_latency(self._pipeline)):
+            earlier, passed = passed, Signal.like(kept, name=f"passed_{number}", reset_less=True)
+            came, comes = comes, Signal(name=f"came_{number}")
+            with m.If(moves):
+                m.d.sync += [comes.eq(came), *(passed[name].eq(earlier[name]) for name in ("first", "last", "before"))]
         with m.If(moves):
-            m.d.sync += [valid.eq(comes), *(kept[name].eq(beat[name]) for name in ("first", "last", "before"))]
+            m.d.sync += [valid.eq(comes), *(kept[name].eq(passed[name]) for name in ("first", "last", "before"))]
         m.d.comb += [coded[name].eq(kept[name]) for name in ("first", "last", "before")]
         lane_bytes = self._exponents[0]
         for k in range(self._beat_bytes // GROUP_BYTES):
-            m.submodules[f"coder_{k}"] = coder = GroupCoder(self._exponents)
+            m.submodules[f"coder_{k}"] = coder = GroupCoder(self._exponents, self._pipeline)
             m.d.comb += [
                 coder.move.eq(moves), coder.coded.eq(beat.coded), coder.group.eq(beat.groups[k]),
                 *(coder.element[f"b{size}"].eq(beat.element[f"b{size}"]) for size in self._exponents),

@@ -71,6 +71,8 @@ _BUILDS = [_Build(16, (1, 2, 4)), _Build(16, (4,)), _Build(32, (1, 2, 4)), _Buil
            _Build(64, (2, 4))]
 _EXPONENTS = [_Build(16, (1, 2, 4), (2, 4)), _Build(32, (1, 2, 4), (2, 4)), _Build(32, (2, 4), (4,)),
               _Build(64, (1, 2, 4), (2, 4)), _Build(32, (1, 2, 4), (2, 4), "fast")]
+_FAST = [_Build(32, (4,), pipeline="fast"), _EXPONENTS[4], _Build(16, (2, 4), (2,), "fast"),
+         _Build(64, (2, 4), (2, 4), "fast")]
 
 
 @cache
@@ -171,7 +173,7 @@ def _run(build: _Build, packets: list[_Packet], busy: float, ready: float, block
     return cycles
 
 
-@pytest.mark.parametrize("build", _BUILDS, ids=str)
+@pytest.mark.parametrize("build", [*_BUILDS, _FAST[0]], ids=str)
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 0.4), (0.6, 0.95)])
 def test_packets(build: _Build, busy: float, ready: float) -> None:
     rng = random.Random(f"{build} {ready}")
@@ -187,7 +189,7 @@ def test_packets(build: _Build, busy: float, ready: float) -> None:
 
 @pytest.mark.parametrize(("build", "busy", "ready"), [
     (_EXPONENTS[0], 1.0, 0.6), (_EXPONENTS[1], 1.0, 0.4), (_EXPONENTS[4], 0.7, 0.95), (_EXPONENTS[2], 0.8, 0.8),
-    (_EXPONENTS[3], 1.0, 0.5)], ids=str)
+    (_EXPONENTS[3], 1.0, 0.5), (_FAST[2], 0.8, 0.7), (_FAST[3], 1.0, 0.6)], ids=str)
 def test_packets_with_exponents(build: _Build, busy: float, ready: float) -> None:
     """All codings in turn, blocks of lines of every kind, packets of any length."""
     rng = random.Random(f"{build} {ready}")
@@ -217,7 +219,8 @@ def _lane_packets(rng: random.Random, build: _Build, count: int) -> list[_Packet
     (_Build(16, (1, 2, 4), for_lane=True), 1.0, 0.6), (_Build(32, (1, 2, 4), for_lane=True), 0.7, 1.0),
     (_Build(64, (2, 4), for_lane=True), 1.0, 0.8), (_Build(32, (4,), for_lane=True), 1.0, 1.0),
     (_Build(32, (1, 2, 4), (2, 4), for_lane=True), 1.0, 0.8), (_Build(16, (2, 4), (2, 4), for_lane=True), 0.8, 1.0),
-    (_Build(64, (2, 4), (2,), for_lane=True), 1.0, 1.0)], ids=str)
+    (_Build(64, (2, 4), (2,), for_lane=True), 1.0, 1.0),
+    (_Build(32, (2, 4), (2, 4), "fast", for_lane=True), 0.8, 0.8)], ids=str)
 def test_packets_of_a_lane(build: _Build, busy: float, ready: float) -> None:
     """Blocks of all kinds in turn: left raw, halved, short ones of both; and their elements are counted."""
     rng = random.Random(f"lane {build}")
@@ -299,7 +302,8 @@ def test_a_row_of_tags_that_only_dropped_bytes_have_begun() -> None:
 
 
 @pytest.mark.parametrize(("build", "block_bytes", "cycles"), [
-    (_BUILDS[3], 512, 20), (_BUILDS[3], 1024, 12), (_EXPONENTS[1], 512, 29)], ids=str)
+    (_BUILDS[3], 512, 20), (_BUILDS[3], 1024, 12), (_EXPONENTS[1], 512, 29), (_FAST[0], 512, 22),
+    (_FAST[0], 1024, 13), (_FAST[1], 512, 34)], ids=str)
 def test_latency_is_as_stated(build: _Build, block_bytes: int, cycles: int) -> None:
     """From the last beat of a block to the first row of its payload: tags and data, or tags alone; with facts."""
     dut, bench = _bench(build, block_bytes)
@@ -349,10 +353,11 @@ def test_throughput(build: _Build, density: float, fallback: bool) -> None:
     _throughput(build, [_Packet(_values(rng, 1 << 15, size, density), size, fallback) for size in build.sizes[-2:]])
 
 
-def test_throughput_with_exponents() -> None:
+@pytest.mark.parametrize("build", [_EXPONENTS[1], _EXPONENTS[4]], ids=str)
+def test_throughput_with_exponents(build: _Build) -> None:
     """Tensors of 64 KiB in all: lines of every kind, bfloat16 that are alike, float32 that are not."""
     rng = random.Random(5)
     alike = b"".join(_line(rng, 2, 127, [7], 1.0, True, 0.0) for _ in range(128))
     apart = b"".join(_line(rng, 4, 255, [255], 1.0, True, 0.0) for _ in range(128))
-    _throughput(_EXPONENTS[1], [_Packet(random_floats(rng, 1 << 14, 2), 2, False, True), _Packet(alike, 2, True, True),
-                                _Packet(apart, 4, False, True), _Packet(random_floats(rng, 1 << 14, 4), 4, True, True)])
+    _throughput(build, [_Packet(random_floats(rng, 1 << 14, 2), 2, False, True), _Packet(alike, 2, True, True),
+                        _Packet(apart, 4, False, True), _Packet(random_floats(rng, 1 << 14, 4), 4, True, True)])
