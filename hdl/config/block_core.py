@@ -48,15 +48,11 @@ class BlockCoreConfig(CodingSettings, CoreSettings):
     block_bytes: int = parameter(4096, "raw bytes of a block", BLOCK_BYTES, "a power of two from 512 to 32768")
     pipeline: str = parameter(
         "small",
-        "small: few registers and a short latency; fast: one more stage behind the memories, for FPGAs",
-        PIPELINES, "small or fast; small only for block_decompressor, which has one pipeline")
+        "small: few registers and a short latency; fast: registers behind memories and networks, for FPGAs", PIPELINES)
 
     def __post_init__(self) -> None:
         self._check()
         self._check_codings()
-        if self.core == "block_decompressor" and self.pipeline != "small":
-            raise ValueError(f"pipeline must be small for block_decompressor, which has one pipeline, "
-                             f"not {self.pipeline!r}")
 
 
 def block_preset_names() -> list[str]:

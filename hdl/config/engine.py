@@ -94,8 +94,8 @@ class EngineConfig(CodingSettings):
         False, "build rings in link memory to which the engine writes completions, with coalesced interrupts and "
         "an interrupt of one cycle for MSI")
     pipeline: str = parameter(
-        "small", "fast, for FPGAs, has another stage behind the memories of the lanes' compressors, and one in front "
-        "of the link's writer", PIPELINES)
+        "small", "fast, for FPGAs, has registers behind the memories and networks of the lanes' codecs, and a stage in "
+        "front of the link's writer", PIPELINES)
     memories: str = parameter(
         "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
         ("inferred", "wrapped"))

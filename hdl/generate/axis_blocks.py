@@ -132,7 +132,7 @@ class AxiStreamBlockDecompressor(AxiStreamTop):
         m = Module()
         config = self._config
         core = BlockDecompressor(config.beat_bytes, config.element_bytes, config.block_bytes,
-                                 exponents=config.exponents)
+                                 exponents=config.exponents, pipeline=config.pipeline)
         self._connected(m, core)
         block = Signal(block_user_layout())
         m.d.comb += [

@@ -46,7 +46,8 @@ class BlockDecompressor(wiring.Component):
     Latency from the first beat of a payload to the first raw beat: 11 cycles, and one more for each beat of tags but
     the first. In builds with exponents and beats of 32 bytes, 13 in place of 11, and 22 for a block with exponents,
     with one more for every 4 lines but the first 4. With beats of 16 bytes 15 and 23, with 64 bytes 13 and 23. A raw
-    block takes 8, in builds with exponents 10, or 11 if beats and rows have 16 bytes.
+    block takes 8, in builds with exponents 10, or 11 if beats and rows have 16 bytes. In the pipeline ``fast`` 2 more,
+    with exponents 4.
 
     Throughput: 1 raw beat per cycle, unless the packed side is empty. Blocks follow each other without a gap while the
     next payload comes in time.
@@ -77,6 +78,8 @@ class BlockDecompressor(wiring.Component):
         Bytes that come in a cycle: ``beat_bytes``, as when not given, or 2 or 4 times that.
     protected : bool, optional
         With parity in both memories.
+    pipeline : str, optional
+        ``small``, as when not given, or ``fast``: with registers behind memories and networks, for FPGAs.
 
     Members
     -------
@@ -104,8 +107,9 @@ class BlockDecompressor(wiring.Component):
 
     def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, rows: int | None = None,
                  exponents: tuple[int, ...] = (), for_lane: bool = False, row_bytes: int | None = None,
-                 protected: bool = False):
+                 protected: bool = False, pipeline: str = "small"):
         self._protected = protected
+        self._pipeline = pipeline
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(element_bytes))
         self._exponents = tuple(sorted(exponents))
@@ -133,11 +137,11 @@ class BlockDecompressor(wiring.Component):
             return m
         m.submodules.store = store = PayloadStore(
             self._beat_bytes, self._sizes, self._block_bytes, self._rows, self._exponents, self._for_lane,
-            self._row_bytes // self._beat_bytes, self._protected)
+            self._row_bytes // self._beat_bytes, self._protected, self._pipeline)
         if self._protected:
             m.d.comb += [store.inject.eq(self.inject), self.bad.eq(store.bad)]
         m.submodules.unpacker = unpacker = RowUnpacker(
-            self._beat_bytes, self._sizes, self._block_bytes, self._exponents, self._for_lane)
+            self._beat_bytes, self._sizes, self._block_bytes, self._exponents, self._for_lane, self._pipeline)
         wiring.connect(m, wiring.flipped(self.i), store.i)
         wiring.connect(m, store.order, unpacker.order)
         wiring.connect(m, store.words, unpacker.words)
@@ -157,7 +161,7 @@ class BlockDecompressor(wiring.Component):
             rows_in = upsizer.o
         m.submodules.core = core = BlockDecompressor(
             self._core_bytes, self._sizes, self._block_bytes, self._rows, self._exponents, self._for_lane,
-            self._row_bytes, self._protected)
+            self._row_bytes, self._protected, self._pipeline)
         if self._protected:
             m.d.comb += [core.inject.eq(self.inject), self.bad.eq(core.bad)]
         m.submodules.downsizer = downsizer = BeatDownsizer(

@@ -12,6 +12,7 @@ from cdma.hdl.codec.coding import element_layout, select
 from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
 from cdma.hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
 from cdma.hdl.codec.routing import Gather, Ranks, Steer, merged_counts, ranks_layout, unary_count
+from cdma.hdl.common.stage import behind
 
 __all__ = ["GroupCoder", "group_coder_latency"]
 
@@ -167,13 +168,7 @@ class GroupCoder(wiring.Component):
         """The values behind a register of the pipeline ``fast``; in ``small``, the values themselves."""
         if not self._fast:
             return list(values.values())
-        later = []
-        with m.If(self.move):
-            for name, value in values.items():
-                register = Signal.like(value, name=f"{stage}_{name}", reset_less=True)
-                m.d.sync += Value.cast(register).eq(Value.cast(value))
-                later.append(register)
-        return later
+        return [behind(m, self.move, value, f"{stage}_{name}") for name, value in values.items()]
 
     def _counted(self, m: Module, before: Any) -> list[Value]:
         """Counts the elements of each half of the group, and adds them up behind the register; all of them in unary."""

@@ -34,6 +34,8 @@ class HeaderCounter(wiring.Component):
         sums                                  a     a, b
         done                                        x
 
+    In the pipeline ``fast`` the word has a register in front of the flags, since memories show it late: a cycle more.
+
     Parameters
     ----------
     beat_bytes : int
@@ -42,6 +44,8 @@ class HeaderCounter(wiring.Component):
         Raw bytes of the largest block.
     rows : int
         Rows of a slot of the memory.
+    pipeline : str
+        ``small`` or ``fast``.
 
     Members
     -------
@@ -66,7 +70,8 @@ class HeaderCounter(wiring.Component):
     Source: docs/formats.md, "Exponents".
     """
 
-    def __init__(self, beat_bytes: int, block_bytes: int, rows: int):
+    def __init__(self, beat_bytes: int, block_bytes: int, rows: int, pipeline: str = "small"):
+        self._fast = pipeline == "fast"
         self._headers = beat_bytes // 8     # headers of a word
         self._lines = lines = block_bytes // LINE_BYTES
         self._place = word_place_layout(rows)
@@ -91,9 +96,14 @@ class HeaderCounter(wiring.Component):
                                     for name in ("bases", "widths", "tagged", "wrong"))
         full = rest[shift:].any()
         present = Cat(thermometer(rest[:shift], count)) | full.replicate(count)
-        m.d.sync += [asked.eq(self.read.given), flagged.eq(asked), last.eq(rest <= count)]
+        word: Value = self.word
+        given: Value = self.read.given
+        if self._fast:
+            word, given = Signal.like(self.word, name="word_read", reset_less=True), Signal(name="given")
+            m.d.sync += [word.eq(self.word), given.eq(self.read.given & ~self.start)]
+        m.d.sync += [asked.eq(given), flagged.eq(asked), last.eq(rest <= count)]
         for number in range(count):
-            header, here = self.word.word_select(number, 8), present[number] & ~self.word.word_select(number, 8).all()
+            header, here = word.word_select(number, 8), present[number] & ~word.word_select(number, 8).all()
             m.d.sync += [
                 bases[number].eq(here & header[7]), widths[number].eq(here & header[6]),
                 tags[number].eq(here & ~header[4]),

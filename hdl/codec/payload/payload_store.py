@@ -24,6 +24,7 @@ from cdma.hdl.codec.payload.unpacking import (
 )
 from cdma.hdl.common.bits import length
 from cdma.hdl.common.protected import protection
+from cdma.hdl.common.skid import Skid
 
 __all__ = ["PayloadStore"]
 
@@ -107,6 +108,10 @@ class PayloadStore(wiring.Component):
         Beats of a row: 1, 2 or 4.
     protected : bool, optional
         With parity.
+    pipeline : str, optional
+        ``small`` or ``fast``: ``fast`` has a register between the metadata memory and the header counter, and a skid
+        buffer behind the rows, for memories whose output is late: a cycle more for the data, and for the order of a
+        block with exponents.
 
     Members
     -------
@@ -135,8 +140,9 @@ class PayloadStore(wiring.Component):
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int,
                  exponents: tuple[int, ...] = (), for_lane: bool = False, beats: int = 1,
-                 protected: bool = False):
+                 protected: bool = False, pipeline: str = "small"):
         self._protected = protected
+        self._pipeline = pipeline
         row_bytes = beats * beat_bytes
         least = -(-largest_payload(block_bytes, sizes, exponents) // row_bytes) + 1
         if rows < least:
@@ -172,7 +178,7 @@ class PayloadStore(wiring.Component):
             beat, most, 5 if self._exponents else 1, beats, self._protected)
         if self._protected:
             m.d.comb += [Cat(ring.inject, metadata.inject).eq(self.inject), self.bad.eq(ring.bad | metadata.bad)]
-        counter = HeaderCounter(beat, self._block_bytes, beats * most) if self._exponents else None
+        counter = HeaderCounter(beat, self._block_bytes, beats * most, self._pipeline) if self._exponents else None
         row = self.i.payload
         order = Signal(self._order, reset_less=True)
         coding, raw_bytes = Signal(8, reset_less=True), Signal(16, reset_less=True)
@@ -188,7 +194,12 @@ class PayloadStore(wiring.Component):
         need, step = Signal(range(self._most + 1), reset_less=True), Signal(_Step, reset_less=True)
         need_rows, need_units = need[exact_log2(n):], need[exact_log2(unit):exact_log2(n)]
         start = need[exact_log2(unit):exact_log2(beat)]     # of the data in their first beat
-        wiring.connect(m, ring.data, wiring.flipped(self.data))
+        if self._pipeline == "fast":
+            m.submodules.shown = shown = Skid(self.data.payload.shape())
+            wiring.connect(m, ring.data, shown.i)
+            wiring.connect(m, shown.o, wiring.flipped(self.data))
+        else:
+            wiring.connect(m, ring.data, wiring.flipped(self.data))
         starts = self._readers(m, counter, metadata, facts, ring, order, need, slot, waits)
         m.d.comb += [
             facts.coding.eq(coding), facts.raw_bytes.eq(raw_bytes),
@@ -240,12 +251,16 @@ class PayloadStore(wiring.Component):
             m.d.comb += step.eq(_Step.TAGS)
         else:
             ready = self._count(m, counter, metadata, facts, slot, order, need, step, there, waiting & ~fails)
+        within: Value = step != _Step.TAGS
+        if counter is not None and self._pipeline == "fast":
+            # The line metadata has no step of its own: does the payload end within it?
+            within = within | (order.exponents & ((rows << exact_log2(n)) + last_end < _tags_at(counter) + n))
         with m.If(waiting & fails & whole):
             m.d.sync += [known.eq(1), offered.eq(1)]
             m.d.comb += ring.drop.eq(1)
         with m.Elif(waiting & ~fails & short):
             m.d.sync += [order.bare.eq(1), order.beats.eq(0), order.error.eq(PayloadError.TRUNCATED_TAG)]
-            with m.If(step != _Step.TAGS):
+            with m.If(within):
                 m.d.sync += order.error.eq(PayloadError.TRUNCATED_FACTS)
         with m.Elif(ready):
             m.d.sync += [known.eq(1), offered.eq(1), waits.eq(1), order.bare.eq(bare)]
@@ -285,17 +300,20 @@ class PayloadStore(wiring.Component):
         ]
         tags = select(order.element, {size: counter.tags << exact_log2(tag_bytes(size)) for size in self._exponents})
         tags_at = _tags_at(counter)
+        tags_next = [step.eq(_Step.TAGS), need.eq(tags_at + tags)]
+        if self._beat_bytes == 64:
+            tags_next.append(order.half.eq(tags_at[2]))
         with m.If(counter.start):
             m.d.sync += step.eq(_Step.COUNT)
         with m.Elif(waiting & (step == _Step.COUNT) & counter.done):
-            m.d.sync += [step.eq(_Step.FACTS), need.eq(tags_at)]
+            # A step less makes up for the register in front of the counter.
+            m.d.sync += tags_next if self._pipeline == "fast" else [step.eq(_Step.FACTS), need.eq(tags_at)]
             with m.If(counter.bad):
                 m.d.sync += [order.error.eq(PayloadError.BAD_FACTS), order.bare.eq(1),
                              order.beats.eq(counter.bad_line << exact_log2(LINE_BYTES // self._beat_bytes))]
-        with m.Elif(there & (step == _Step.FACTS)):
-            m.d.sync += [step.eq(_Step.TAGS), need.eq(tags_at + tags)]
-            if self._beat_bytes == 64:
-                m.d.sync += order.half.eq(tags_at[2])
+        if self._pipeline != "fast":
+            with m.Elif(there & (step == _Step.FACTS)):
+                m.d.sync += tags_next
         return there & (step == _Step.TAGS)
 
     def _readers(self, m: Module, counter: HeaderCounter | None, metadata: MetadataMemory, facts: PayloadOrder,
@@ -303,7 +321,8 @@ class PayloadStore(wiring.Component):
         """The words of tags, and the lines; whether the block that ``waits`` starts to be read."""
         most, shift = self._beats * self._most_rows, exact_log2(self._beat_bytes // WORDS)
         # Of one element size alone, words are taken so simply that a third place is not worth its gates.
-        m.submodules.tags = tags = TagWords(self._beat_bytes, most, 2 if len(self._sizes) == 1 else 3)
+        m.submodules.tags = tags = TagWords(
+            self._beat_bytes, most, 2 if len(self._sizes) == 1 and self._pipeline != "fast" else 3)
         starts, tags_start, tags_began = Signal(), Signal(), Signal()
         m.d.comb += [
             tags_start.eq(waits & ~tags_began & ring.free & tags.ends), ring.start.eq(tags_start),

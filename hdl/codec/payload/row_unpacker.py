@@ -26,7 +26,8 @@ from cdma.hdl.codec.payload.unpacking import (
 )
 from cdma.hdl.codec.routing import Ranks, Scatter, Steer, block_counts
 from cdma.hdl.common.beat import beat_stream
-from cdma.hdl.common.skid import Spare
+from cdma.hdl.common.skid import Skid, Spare
+from cdma.hdl.common.stage import behind
 
 __all__ = ["RowUnpacker"]
 
@@ -64,10 +65,18 @@ class RowUnpacker(wiring.Component):
         groups, decoding                                        a     b     c
         o.valid                                                       a     b
 
+    In the pipeline ``fast`` there is a skid buffer between ranks and place, so that what moves in front of it follows
+    from registers; a register in front of *scatter*; and with exponents one between the counts of a group's elements
+    and its mask, and one behind the network of the decoder::
+
+        slice --> counts --> [counts] --> [mask] --> ranks --> [skid] --> [place] --> rows
+        rows --> [window] --> [scatter] --> [rests] --> [tails] --> [beat]
+
     Latency: the first raw beat of a block leaves 4 cycles, with exponents 6, after its order and its first word of tags
     were taken. The units of a row of data are scattered in the cycle after it was taken, and leave one cycle later,
-    with exponents two. Throughput: 1 raw beat per cycle while rows are there, for blocks of any length, without a gap
-    between them. In a short block, each word of tags behind the last beat takes a cycle more.
+    with exponents two. In ``fast`` both take longer, by 2 and 1 cycles, with exponents by 4 and 2. Throughput: 1 raw
+    beat per cycle while rows are there, for blocks of any length, without a gap between them. In a short block, each
+    word of tags behind the last beat takes a cycle more.
 
     Errors are reported at the end of the block, when its other beats have left. The content of beats of a block with an
     error is undefined. Data that are left over are taken up to the row with ``last``, one row per cycle. Each order
@@ -85,6 +94,8 @@ class RowUnpacker(wiring.Component):
         Those of the sizes that may have exponent coding: 2 for bfloat16, 4 for float32.
     for_lane : bool
         Whether blocks may be raw.
+    pipeline : str
+        ``small`` or ``fast``.
 
     Members
     -------
@@ -118,7 +129,9 @@ class RowUnpacker(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int,
-                 exponents: tuple[int, ...] = (), for_lane: bool = False):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, pipeline: str = "small"):
+        self._fast = pipeline == "fast"
+        self._pipeline = pipeline
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(element_bytes))
         self._exponents = tuple(sorted(exponents))
@@ -158,10 +171,25 @@ class RowUnpacker(wiring.Component):
             wiring.connect(m, wiring.flipped(self.lines), slicer.lines)
 
         # The units of a beat, and how many there are.
+        # In the pipeline `fast`, what is behind the skid buffer moves by itself.
         move = Signal()
-        m.d.comb += [move.eq(rows.move), slicer.move.eq(move)]
+        places = Signal(name="places_move") if self._fast else move
+        m.d.comb += [places.eq(rows.move), slicer.move.eq(move)]
         counted_valid, counted, faulty_tag = self._masked(m, slicer, move)
         m.d.comb += ranks.mask.eq(counted.mask)
+        ranked_before, ranked_halves = ranks.before, ranks.halves
+        if self._fast:
+            m.submodules.ranked = ranked = Skid(data.StructLayout({
+                "beat": self._layout, "before": ranks.before.shape(), "halves": ranks.halves.shape(), "wrong": 1}))
+            found = ranked.i.payload
+            m.d.comb += [
+                ranked.i.valid.eq(counted_valid), move.eq(ranked.i.ready), ranked.o.ready.eq(places),
+                found.beat.eq(counted), found.before.eq(ranks.before), found.halves.eq(ranks.halves),
+                found.wrong.eq(faulty_tag),
+            ]
+            found = ranked.o.payload
+            counted_valid, counted, faulty_tag = ranked.o.valid, found.beat, found.wrong
+            ranked_before, ranked_halves = found.before, found.halves
 
         # Its place: `lane` is that of its first unit.
         placed = Signal(self._layout, reset_less=True)
@@ -179,9 +207,9 @@ class RowUnpacker(wiring.Component):
             rows.place.opens.eq(placed.first & (placed.start != 0)),
             rows.place.last.eq(placed.last), rows.place.bare.eq(placed.bare),
         ]
-        with m.If(move):
+        with m.If(places):
             m.d.sync += [
-                placed_valid.eq(counted_valid), placed.eq(counted), before.eq(ranks.before), halves.eq(ranks.halves),
+                placed_valid.eq(counted_valid), placed.eq(counted), before.eq(ranked_before), halves.eq(ranked_halves),
                 lane.eq(Mux(counted.first, counted.start, total)), wrong.eq(faulty_tag),
             ]
 
@@ -189,27 +217,33 @@ class RowUnpacker(wiring.Component):
         spread = Signal(self._layout, reset_less=True)
         bad_tag = Signal(reset_less=True)
         swap = Signal.like(steer.swap, reset_less=True)
-        with m.If(move):
+        with m.If(places):
             m.d.sync += [spread.eq(placed), bad_tag.eq(wrong), swap.eq(steer.swap)]
+        leave, shown, window = spare.i.ready, rows.shown, rows.window
+        if self._fast:
+            shown = behind(m, leave, shown, "windowed", init=0)
+            window, swap = behind(m, leave, window, "windowed_rows"), behind(m, leave, swap, "windowed_swap")
         m.submodules.scatter = scatter = Scatter(n, grain)
         m.submodules.result = result = BlockResult(n, self._block_bytes)
         m.d.comb += [
-            rows.leave.eq(spare.i.ready), scatter.i.eq(rows.window), scatter.swap.eq(swap),
+            rows.leave.eq(leave), scatter.i.eq(window), scatter.swap.eq(swap),
             result.goes.eq(rows.shown & rows.leave), result.last.eq(spread.last), result.known.eq(spread.error),
             result.bad_tag.eq(bad_tag), result.truncated.eq(rows.truncated), result.surplus.eq(rows.surplus),
         ]
         if self._exponents:
             m.d.comb += result.bad_facts.eq(spread.bad)
-        content = Cat(Mux(spread.mask[unit], scatter.o.word_select(unit, 8 * grain), 0) for unit in range(units))
 
         # The beat.
         facts = Signal(data.StructLayout({
             "last": 1, "tail": position, "error": payload_error_layout(self._block_bytes)}), name="spread_facts")
         m.d.comb += [facts.last.eq(spread.last), facts.tail.eq(spread.tail), facts.error.eq(result.o)]
-        come, decoded, passed = self._decoded(m, spread, content, facts, rows.shown, spare.i.ready)
+        if self._fast:
+            spread, facts = behind(m, leave, spread, "windowed_beat"), behind(m, leave, facts, "windowed_facts")
+        content = Cat(Mux(spread.mask[unit], scatter.o.word_select(unit, 8 * grain), 0) for unit in range(units))
+        come, decoded, passed = self._decoded(m, spread, content, facts, shown, leave)
         held = Signal()
         beat = Signal.like(spare.i.payload, name="beat", reset_less=True)
-        with m.If(spare.i.ready):
+        with m.If(leave):
             m.d.sync += [held.eq(come), beat.data.eq(decoded), beat.last.eq(passed.last), beat.tail.eq(passed.tail),
                          beat.error.eq(passed.error)]
         out = spare.o.payload
@@ -236,17 +270,27 @@ class RowUnpacker(wiring.Component):
         least = self._exponents[0]
         elements = GROUP_BYTES // least
         masks: list[Value] = []
+        first = sliced
+        if self._fast:
+            # The counts of a group's elements are behind a register, and so is all that is beside them.
+            held, sliced = behind(m, move, held, "summed_valid", init=0), behind(m, move, sliced, "summed")
+            wrong = behind(m, move, wrong, "summed_wrong")
         for number in range(self._beat_bytes // GROUP_BYTES):
-            slice_ = sliced.mask.word_select(number, GROUP_BYTES)
+            slice_ = first.mask.word_select(number, GROUP_BYTES)
             coder = GroupMask(self._exponents)
             m.submodules[f"group_mask_{number}"] = coder
             ones = {size: Cat(slice_[k * size] for k in range(GROUP_BYTES // size)) for size in self._exponents}
             some = Signal(elements, name=f"elements_{number}")
+            at_least = Cat(block_counts(m, some)[0, elements] > k for k in range(elements))
+            found = some
+            if self._fast:
+                found = behind(m, move, some, f"summed_elements_{number}")
+                at_least = behind(m, move, at_least, f"summed_counts_{number}")
             m.d.comb += [
-                some.eq(select(sliced.coded, ones)), coder.elements.eq(some),
-                coder.at_least.eq(Cat(block_counts(m, some)[0, elements] > k for k in range(elements))),
+                some.eq(select(first.coded, ones)), coder.elements.eq(found), coder.at_least.eq(at_least),
                 coder.rest.eq(rest_bits(sliced.groups[number])), coder.element.eq(sliced.coded),
             ]
+            slice_ = sliced.mask.word_select(number, GROUP_BYTES)
             masks.append(Mux(sliced.coded.as_value().any(), coder.mask, slice_))
         with m.If(move):
             m.d.sync += [counted_valid.eq(held), counted.eq(sliced), counted.mask.eq(Cat(masks)), bad_tag.eq(wrong)]
@@ -262,7 +306,7 @@ class RowUnpacker(wiring.Component):
             m.d.sync += [held.eq(shown), passed.eq(facts)]
         groups: list[Value] = []
         for number in range(self._beat_bytes // GROUP_BYTES):
-            decoder = GroupDecoder(self._exponents)
+            decoder = GroupDecoder(self._exponents, self._pipeline)
             m.submodules[f"decoder_{number}"] = decoder
             m.d.comb += [
                 decoder.move.eq(move), decoder.data.eq(content.word_select(number, 8 * GROUP_BYTES)),
@@ -270,4 +314,6 @@ class RowUnpacker(wiring.Component):
                 decoder.group.eq(spread.groups[number]),
             ]
             groups.append(decoder.o)
+        if self._fast:
+            held, passed = behind(m, move, held, "rests_valid", init=0), behind(m, move, passed, "rests_facts")
         return held, Cat(groups), passed

@@ -104,7 +104,7 @@ class PrefetchLane(wiring.Component):
         span = span_layout(config.address_bits, block_bits + 1)
         m.submodules.decompressor = decompressor = BlockDecompressor(
             config.beat_bytes, config.element_bytes, config.block_bytes, rows, config.exponents,
-            for_lane=True, row_bytes=row_bytes, protected=config.buffer_parity)
+            for_lane=True, row_bytes=row_bytes, protected=config.buffer_parity, pipeline=config.pipeline)
         longest = min(burst_beats(config.beat_bytes, config.burst_beats), config.block_bytes // config.beat_bytes)
         m.submodules.writer = writer = AxiWriter(
             config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads, config.burst_beats,

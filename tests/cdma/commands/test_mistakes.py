@@ -100,7 +100,6 @@ decompress good o.npy --stream --shape a | shape a
 generate block-compresor | no preset 'block-compresor' (did you mean block_compressor
 generate block_compressor --set codings=bfloat16 | codings with bfloat16 must have zvc16 too, not bfloat16
 generate block_compressor compressor --set codings=zvc32 | compressor: unknown parameter 'codings'
-generate block_decompressor --set pipeline=fast | pipeline must be small for block_decompressor
 generate compressor --set beat=32 | beat_bytes
 generate compressor --set beat_bytes | name=value
 generate compressor --set beat_bytes=48 | 16, 32, 64

@@ -64,7 +64,6 @@ _REFUSED: dict[type, list[tuple[dict[str, Any], type[Exception], tuple[str, ...]
         ({"codings": 8}, TypeError, ("codings must be a list of names, not 8",)),
         ({"codings": ("zvc32", "bfloat16")}, ValueError, ("with bfloat16 must have zvc16 too", "not zvc32, bfloat16")),
         ({"codings": ("zvc16", "float32")}, ValueError, ("with float32 must have zvc32 too", "not zvc16, float32")),
-        ({"core": "block_decompressor", "pipeline": "fast"}, ValueError, ("pipeline must be small", "'fast'")),
         ({"pipeline": "slow"}, ValueError, ("pipeline", "small, fast", "'slow'")),
         ({"name": "module"}, ValueError, ("name must not be a keyword",)),
     ],

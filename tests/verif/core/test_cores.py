@@ -36,8 +36,9 @@ def test_preset(preset: str, bench: Bench) -> None:
 @pytest.mark.parametrize(("core", "setting", "share"), [
     *((core, setting, 0.1) for core in ("compressor", "decompressor")
       for setting in ("pipeline=fast", "beat_bytes=16", "beat_bytes=64")),
-    ("block_compressor", "pipeline=fast", 0.05), ("block_compressor", "codings=zvc32", 0.05),
-    ("block_decompressor", "codings=zvc32", 0.05)])
+    *((f"{exponent}block_{core}", "pipeline=fast", 0.05) for core in ("compressor", "decompressor")
+      for exponent in ("", "exponent_")),
+    ("block_compressor", "codings=zvc32", 0.05), ("block_decompressor", "codings=zvc32", 0.05)])
 def test_other_shapes(core: str, setting: str, share: float, bench: Bench) -> None:
     config = _load(core).replace(name=f"cdma_{core}_{setting.partition('=')[2]}").with_settings([setting])
     bench(config, f"cdma.verif.core.benches.{core}", share=1.0 if FULL else share)

@@ -104,11 +104,13 @@ class Play:
     """A build that is prepared once, and plays lists of payloads."""
 
     def __init__(self, size: int, sizes: tuple[int, ...], block_bytes: int, rows: int | None = None,
-                 exponents: tuple[int, ...] = (), for_lane: bool = False, row_bytes: int | None = None):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, row_bytes: int | None = None,
+                 pipeline: str = "small"):
         self.for_lane, self.row_bytes = for_lane, row_bytes or size
         self.size, self.sizes, self.block_bytes, self.exponents = size, sizes, block_bytes, exponents
         self.pairs = bool(exponents) and size < PAIR
-        self.dut = BlockDecompressor(size, sizes, block_bytes, rows, exponents, for_lane, row_bytes)
+        self.dut = BlockDecompressor(size, sizes, block_bytes, rows, exponents, for_lane, row_bytes,
+                                     pipeline=pipeline)
         self.bench = Bench(self.dut)
 
     def payload(self, block: Block, rng: random.Random) -> Payload:

@@ -31,23 +31,28 @@ _LANES: list[Any] = [
     (32, (4,), (), 1), (64, (2, 4), (), 1), (64, (2, 4), (), 2), (16, (2, 4), (2, 4), 1), (16, (1, 2, 4), (2, 4), 2),
     (16, (2, 4), (2, 4), 4), (32, (1, 2, 4), (2, 4), 1), (32, (1, 2, 4), (2, 4), 2), (32, (2,), (2,), 4),
     (64, (2, 4), (2, 4), 1)]
+_FAST: list[Any] = [
+    (32, (1, 2, 4), (), 0, "fast"), (32, (4,), (), 0, "fast"), (32, (1, 2, 4), (2, 4), 0, "fast"),
+    (64, (2, 4), (2, 4), 0, "fast"), (16, (2, 4), (2, 4), 0, "fast"), (32, (2, 4), (2, 4), 2, "fast"),
+    (16, (2, 4), (), 4, "fast"), (32, (2,), (2,), 1, "fast")]
 
 
 def _name(build: Any) -> str:
-    size, sizes, exponents, beats = build
+    size, sizes, exponents, beats, *fast = build
     sizes, exponents = ("".join(map(str, each)) for each in (sizes, exponents))
-    return f"{size}-{sizes}" + (f"-exponents{exponents}" if exponents else "") + (f"-lane{beats}" if beats else "")
+    return "-".join([f"{size}-{sizes}" + (f"-exponents{exponents}" if exponents else "")
+                     + (f"-lane{beats}" if beats else ""), *fast])
 
 
 def _play(build: Any, block_bytes: int) -> Play:
-    size, sizes, exponents, beats = build
-    return Play(size, sizes, block_bytes, None, exponents, beats > 0, (beats or 1) * size)
+    size, sizes, exponents, beats, *fast = build
+    return Play(size, sizes, block_bytes, None, exponents, beats > 0, (beats or 1) * size, *fast)
 
 
-@pytest.fixture(scope="module", params=[*_PLAIN, *_EXPONENTS, *_LANES], ids=_name)
+@pytest.fixture(scope="module", params=[*_PLAIN, *_EXPONENTS, *_LANES, *_FAST], ids=_name)
 def play(request: pytest.FixtureRequest) -> Play:
     """Each build, prepared once."""
-    _, _, exponents, beats = request.param
+    _, _, exponents, beats, *_ = request.param
     return _play(request.param, 4096 if exponents and not beats else _BLOCK)
 
 
@@ -127,7 +132,7 @@ def test_malformed_payloads(play: Play) -> None:
     _twice(play, payloads, rng)
 
 
-@pytest.mark.parametrize("play", [_PLAIN[0]], ids=_name, indirect=True)
+@pytest.mark.parametrize("play", [_PLAIN[0], _FAST[0]], ids=_name, indirect=True)
 def test_short_blocks_of_every_length(play: Play) -> None:
     """Every number of elements of 4 bytes; of smaller ones, some in the first line and in the last one."""
     rng = random.Random("short")
@@ -141,7 +146,7 @@ def test_short_blocks_of_every_length(play: Play) -> None:
     play(payloads, rng)
 
 
-@pytest.mark.parametrize("play", _EXPONENTS, ids=_name, indirect=True)
+@pytest.mark.parametrize("play", [*_EXPONENTS, *_FAST[2:5]], ids=_name, indirect=True)
 def test_short_blocks_with_exponents(play: Play) -> None:
     """Blocks that end in each part of a line, dense and sparse; and a last line that claims to be dense, which is a
     fault wherever it ends."""
@@ -229,6 +234,11 @@ _RATES: dict[str, Any] = {
 """Build, bytes and kinds of blocks, share of elements that are not zero, and the least share of cycles with a beat."""
 
 
+_RATES |= {f"{name}, fast": ((*_RATES[name][0], "fast"), *_RATES[name][1:]) for name in (
+    "sparse", "short dense", "of two lines", "of two of 32 bits", "exponents", "exponents, no zeros", "exponents, 64",
+    "exponents in turn", "exponents in turn, 64", "exponents in turn, 16", "lane 32, exponents", "lane 16")}
+
+
 @pytest.mark.parametrize(("build", "length", "kinds", "share", "rate"), _RATES.values(), ids=_RATES)
 def test_a_beat_per_cycle(build: Any, length: int, kinds: list[str], share: float, rate: float) -> None:
     """Of what the raw side, or the packed side, allows."""
@@ -245,11 +255,13 @@ def test_a_beat_per_cycle(build: Any, length: int, kinds: list[str], share: floa
     (_EXPONENTS[1], "e2", 512, 23),
     ((16, (4,), (), 1), "raw", 2048, 8), ((16, (4,), (), 2), "raw", 2048, 8), ((16, (4,), (), 4), "raw", 2048, 8),
     ((64, (4,), (), 1), "raw", 2048, 8), ((32, (4,), (4,), 2), "raw", 2048, 10), ((16, (4,), (4,), 4), "raw", 2048, 10),
-    ((16, (4,), (4,), 1), "raw", 2048, 11)])
+    ((16, (4,), (4,), 1), "raw", 2048, 11),
+    (_FAST[1], "4", 512, 13), (_FAST[2], "2", 512, 17), (_FAST[2], "e2", 512, 26), (_FAST[3], "e2", 512, 27),
+    (_FAST[4], "e2", 512, 27)])
 def test_latency_is_as_stated(build: Any, kind: str, length: int, cycles: int) -> None:
     """And from then on a beat per cycle; a raw block is taken at the speed of its rows."""
     rng = random.Random("latency")
-    play = _play(build, 4096 if build in _EXPONENTS else max(length, _BLOCK))
+    play = _play(build, 4096 if build in [*_EXPONENTS, *_FAST[2:5]] else max(length, _BLOCK))
     beats = length // play.size
     assert play.cycles(_block(rng, play, kind, length, 0.4), rng, beats + 40) == list(range(cycles, cycles + beats))
 
