@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +85,9 @@ def run(call: argparse.Namespace) -> int:
     config = _default(call.test, of).with_settings(call.settings)
     lines = dump_lines(call.dump, call.array, _lines(config) if call.lines is None else call.lines)
     folder = Path(call.output or of.name)
+    # What cannot be a folder is said before the work, and nothing is made before it is done.
+    with suppress(FileNotFoundError):
+        os.stat(folder)
     with Progress() as progress:
         progress(f"generating {config.name} for {of.name}", 0, 0)
         files = project(of, config, lines)

@@ -46,6 +46,8 @@ _DEVICE, _SEEDS = "LFE5U-85F", 3
 _SPEED, _SLOWER = 8, 6
 _HOWS: tuple[dict[str, Any], ...] = ({"how": engines.QUICK}, {"how": engines.SLOW})
 _BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
+_FAST_BYTES = 32
+"""Beats of the block cores that are placed in the pipeline for FPGAs too."""
 
 _Job = TypeVar("_Job")
 
@@ -190,6 +192,14 @@ def _pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
             *(_placed(name, jobs[name], _SLOWER, progress) for name in _BOTH_SPEEDS)]
 
 
+def _block_pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
+    """All presets, and those of 32-byte beats in the pipeline for FPGAs."""
+    presets = {name: load_block(name) for name in block_preset_names()}
+    fast = {f"{name} --set pipeline=fast": config.replace(pipeline="fast") for name, config in presets.items()
+            if config.beat_bytes == _FAST_BYTES}
+    return [_placed(name, config, _SPEED, progress) for name, config in {**presets, **fast}.items()]
+
+
 def _placed(name: str, config: Design, speed: int, progress: Progress) -> dict[str, Any]:
     return {"preset": name} | _without_stages(place(config, device=_DEVICE, speed=speed, seeds=_SEEDS,
                                                     progress=progress))
@@ -234,9 +244,7 @@ SECTIONS: dict[str, Section] = {
     "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": lambda *how: _areas(block_preset_names(), load_block, (), *how),
     "block_timing": lambda *how: _timings(block_preset_names(), load_block, *how),
-    "block_pnr": lambda setup, progress: [_placed(name, config, _SPEED, progress)
-                                          for name, config in ((name, load_block(name))
-                                                               for name in block_preset_names())],
+    "block_pnr": _block_pnr,
     "timing_units": _timing_units,
     "engine_options": lambda setup, progress: engine_options(setup.library, progress),
     "pnr": _pnr, "pnr_units": _pnr_units,

@@ -135,7 +135,7 @@ use."""
 
 _PNR_UNITS = """\
 MHz (LUTs, flip-flops, block RAMs) of each unit of an engine by itself, as `cdma timing PRESET --target ecp5
---units` does it, with one seed. A unit has registers at its ports, and registers replace the units inside it. A path
+--units --seeds 1` does it. A unit has registers at its ports, and registers replace the units inside it. A path
 from unit to unit counts in both, up to the border. Resources are those of all instances, the path is that of the unit's
 slowest part. The units together take more LUTs than the engine as a whole, which is optimised across the borders."""
 

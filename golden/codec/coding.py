@@ -1,4 +1,5 @@
-"""The codings of a block: what each value means, and which one a block gets. Only this module decides."""
+"""The codings of a block: what each value means, and which one a block gets in the NumPy model; the C library decides
+by the same rule."""
 
 from __future__ import annotations
 

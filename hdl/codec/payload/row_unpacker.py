@@ -220,15 +220,19 @@ class RowUnpacker(wiring.Component):
         with m.If(places):
             m.d.sync += [spread.eq(placed), bad_tag.eq(wrong), swap.eq(steer.swap)]
         leave, shown, window = spare.i.ready, rows.shown, rows.window
+        truncated, surplus = rows.truncated, rows.surplus
         if self._fast:
             shown = behind(m, leave, shown, "windowed", init=0)
-            window, swap = behind(m, leave, window, "windowed_rows"), behind(m, leave, swap, "windowed_swap")
+            window, swap, spread, bad_tag, truncated, surplus = (
+                behind(m, leave, each, f"windowed_{name}") for name, each in (
+                    ("rows", window), ("swap", swap), ("beat", spread), ("bad_tag", bad_tag), ("truncated", truncated),
+                    ("surplus", surplus)))
         m.submodules.scatter = scatter = Scatter(n, grain)
         m.submodules.result = result = BlockResult(n, self._block_bytes)
         m.d.comb += [
             rows.leave.eq(leave), scatter.i.eq(window), scatter.swap.eq(swap),
-            result.goes.eq(rows.shown & rows.leave), result.last.eq(spread.last), result.known.eq(spread.error),
-            result.bad_tag.eq(bad_tag), result.truncated.eq(rows.truncated), result.surplus.eq(rows.surplus),
+            result.goes.eq(shown & leave), result.last.eq(spread.last), result.known.eq(spread.error),
+            result.bad_tag.eq(bad_tag), result.truncated.eq(truncated), result.surplus.eq(surplus),
         ]
         if self._exponents:
             m.d.comb += result.bad_facts.eq(spread.bad)
@@ -237,8 +241,6 @@ class RowUnpacker(wiring.Component):
         facts = Signal(data.StructLayout({
             "last": 1, "tail": position, "error": payload_error_layout(self._block_bytes)}), name="spread_facts")
         m.d.comb += [facts.last.eq(spread.last), facts.tail.eq(spread.tail), facts.error.eq(result.o)]
-        if self._fast:
-            spread, facts = behind(m, leave, spread, "windowed_beat"), behind(m, leave, facts, "windowed_facts")
         content = Cat(Mux(spread.mask[unit], scatter.o.word_select(unit, 8 * grain), 0) for unit in range(units))
         come, decoded, passed = self._decoded(m, spread, content, facts, shown, leave)
         held = Signal()

@@ -15,6 +15,7 @@ from cdma.hdl.codec.coding import RAW_CODING, WORD_BYTES, header_layout
 from cdma.hdl.codec.narrowing.rounding import Narrowing
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.counters import counter, decreased
+from cdma.hdl.common.skid import Skid
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.link.realigner import Realigner
 from cdma.hdl.engine.transfer.interleave import lane_bits
@@ -73,6 +74,10 @@ class _State:
         self.bad, self.barred, self.behind, self.complete, self.misstated = (
             Signal(name=name) for name in ("bad", "barred", "behind", "complete", "misstated"))
         self.status = register(Status, "status")
+        # The ports of the lanes, or the skid buffers in front of them: those are `empty`.
+        self.ports: list[Any] = []
+        self.stop: Any = Const(0)
+        self.empty = Signal(name="empty")
 
 
 class Distributor(wiring.Component):
@@ -99,7 +104,8 @@ class Distributor(wiring.Component):
 
     The length field of a short block is compared and left out: the rows begin with the payload behind it.
 
-    Latency: a row leaves 2 cycles after the beat with its last word was taken, the last row of a block at most 3.
+    Latency: a row leaves 2 cycles after the beat with its last word was taken, the last row of a block at most 3. In
+    the pipeline ``fast`` there is a skid buffer in front of each lane, and it is a cycle more.
     Throughput: 1 beat per cycle; a beat with several headers takes a cycle for each, and a length field two more.
 
     Parameters
@@ -145,6 +151,10 @@ class Distributor(wiring.Component):
         m.submodules.parser, m.submodules.check = s.parser, s.check
         m.submodules.realigner_0, m.submodules.realigner_1 = s.realigners
         wiring.connect(m, wiring.flipped(self.i), s.parser.i)
+        if self._config.pipeline == "fast":
+            self._skids(m, s)
+        else:
+            s.ports, s.stop = list(self.lanes), self.stop
         self._transfer(m, s)
         self._realign(m, s)
         self._header(m, s)
@@ -152,6 +162,18 @@ class Distributor(wiring.Component):
         self._rows(m, s)
         self._faults(m, s)
         return m
+
+    def _skids(self, m: Module, s: _State) -> None:
+        """Skid buffers in front of the lanes: whether rows move follows from registers."""
+        skids = [Skid(port.payload.shape()) for port in self.lanes]
+        for number, (skid, port) in enumerate(zip(skids, self.lanes, strict=True)):
+            m.submodules[f"skid_{number}"] = skid
+            # No row leaves behind a stop, though the parser sees it a cycle later.
+            m.d.comb += [port.valid.eq(skid.o.valid & ~self.stop), port.payload.eq(skid.o.payload),
+                         skid.o.ready.eq(port.ready)]
+        s.ports, s.stop = [skid.i for skid in skids], Signal(name="stopped")
+        m.d.comb += s.empty.eq(~Cat(skid.o.valid for skid in skids).any())
+        m.d.sync += s.stop.eq(self.stop)
 
     def _transfer(self, m: Module, s: _State) -> None:
         """Registers the transfer and the values computed from it before the first beat is taken."""
@@ -281,8 +303,8 @@ class Distributor(wiring.Component):
         """Sends the rows to their lanes. Of two rows, the younger is that of the later block."""
         lanes = self._config.lanes
         taken = Signal(2)
-        m.d.comb += s.live.eq(s.shown & ~(s.younger & (s.barred & s.bad).replicate(2)) & ~self.stop.replicate(2))
-        ready = Cat((target & Cat(port.ready for port in self.lanes)).any() for target in s.targets)
+        m.d.comb += s.live.eq(s.shown & ~(s.younger & (s.barred & s.bad).replicate(2)) & ~s.stop.replicate(2))
+        ready = Cat((target & Cat(port.ready for port in s.ports)).any() for target in s.targets)
         if lanes == 1:
             m.d.comb += [
                 taken.eq(s.live & ready & ~(s.younger & s.live.all().replicate(2))),
@@ -295,7 +317,7 @@ class Distributor(wiring.Component):
             m.d.sync += s.shown.eq(s.made & ~s.bad.replicate(2))
         with m.Else():
             m.d.sync += s.shown.eq(s.live & ~taken)
-        for k, port in enumerate(self.lanes):
+        for k, port in enumerate(s.ports):
             if lanes % 2 == 0:
                 which: Value = Const(k % 2)
                 m.d.comb += port.valid.eq(s.live[k % 2] & s.targets[k % 2][k])
@@ -318,15 +340,21 @@ class Distributor(wiring.Component):
         for k, realigner in enumerate(s.realigners):
             m.d.comb += bad_padding[k].eq(s.live[k] & s.last[k] & self._padded(m, k, realigner.row, s.ends[k]))
         older = (bad_padding & ~s.younger).any()
+        ended: Value = s.complete & s.go & ~s.bad & ~bad_padding.any()
+        if self._config.pipeline == "fast":
+            # The last row waits in a skid buffer until its lane takes it.
+            passed = Signal(name="passed")
+            m.d.sync += passed.eq(passed | (ended & ~self.fault.valid))
+            ended = passed & s.empty
         with m.If(~self.fault.valid):
             m.d.sync += [
                 self.fault.valid.eq(s.bad | bad_padding.any()),
                 self.fault.status.eq(Mux(bad_padding.any(), Status.BAD_PADDING, s.status)),
                 self.fault.block.eq(Mux(older, decreased(s.block.number),
                                         Mux(s.behind & ~bad_padding.any(), s.unread, s.block.number))),
-                self.done.eq(self.done | (s.complete & s.go & ~s.bad & ~bad_padding.any())),
+                self.done.eq(self.done | ended),
             ]
-        m.d.comb += s.parser.drop.eq(s.bad | self.fault.valid | self.stop)
+        m.d.comb += s.parser.drop.eq(s.bad | self.fault.valid | s.stop)
 
     @staticmethod
     def _padded(m: Module, number: int, row: Value, end: Value) -> Value:

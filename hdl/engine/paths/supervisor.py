@@ -50,10 +50,10 @@ class Supervisor(wiring.Component):
     If several transfers are in the path, the supervisor stops and clears the path and launches all of them again from
     the ring, in order and *one at a time*, until one has failed or all have been completed. None has had a result, and
     what they wrote is written again with the same bytes. A transfer that is alone in the path when the fault comes is
-    the one that failed: it gets the status, and those after it are launched again. With ``ahead``, none is alone. An
-    error response that does not come again is therefore not reported. Two causes need no second run, because they
-    belong to the oldest transfer: an abort, and the timeout of a silent port, which all transfers behind it would meet
-    as well.
+    the one that failed: it gets the status, and those after it are launched again. With ``ahead`` the list of the next
+    transfer is read already, and the fault may be its own: then none counts as alone. An error response that does not
+    come again is therefore not reported. Two causes need no second run, because they belong to the oldest transfer: an
+    abort, and the timeout of a silent port, which all transfers behind it would meet as well.
 
     **Stopping.** In ``stop`` the units of the path begin nothing new and finish their open AXI transactions. In
     ``clear`` they are reset, so that nothing of the transfers is left.

@@ -94,6 +94,11 @@ def test_what_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| control | 120.0 (7,000, 2,000, 2) | 120.0 (7,000, 2,000, 2) |" in page
     assert "| glue | too large | too large |" in page
     assert "Goal: 125 MHz on speed grade 8 for the cores and `tiny`. Below it: " in page
+    blocks = measured("block_pnr", _SETUP, _PROGRESS)
+    assert [row["preset"] for row in blocks["block_pnr"] if "fast" in row["preset"]] == [
+        f"{name}_{end} --set pipeline=fast" for name in ("block", "exponent_block")
+        for end in ("compressor", "decompressor")]
+    assert "| `block_compressor --set pipeline=fast` | 8 | 120.0 | 118.0 to 125.0 |" in _page(**blocks)
 
 
 def test_clocks_in_cells_need_a_library(fails) -> None:
