@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdma.__main__ import main
+from cdma.workload.results.software import measured
 from tests.torch.networks import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,3 +72,8 @@ def test_the_script(tmp_path: Path) -> None:
         (way, True) for way in ("plain", "save_on_cpu", "async", "compressed", "recompute")]
     assert found["offload"][3]["codec_share"] > 0 == found["offload"][2]["codec_share"]
     assert "compute-sanitizer" in found["sanitizer"][-1].get("not_run", "compute-sanitizer")
+    # The pages would have it, were it of a GPU.
+    (tmp_path / "gpu.json").write_text(json.dumps(found | {"device": "cuda"}))
+    read = measured(tmp_path / "gpu.json")
+    assert read is not None and read["equal"] and read["identical"] and read["link_gbps"] > 0
+    assert [0 < step["sm"] < 100 and step["ratio"] > 1 for step in read["steps"].values()] == [True, True]
