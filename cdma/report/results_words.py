@@ -75,7 +75,7 @@ and on the link."""
 SOFTWARE = """\
 [`cdma.gpu`](gpu.md) writes the same streams on the GPU, in time of its SMs. {where} Steps offload each tensor of 1 MiB
 or more, a block behind at most; the engine is modelled on an {gpu} with a link of {link:.1f} GB/s. Energy is not
-measured here, and not published for the codecs that [peers](peers.md) names:"""
+measured here, and the sources of [peers](peers.md) have none of such codecs:"""
 
 SOFTWARE_BELOW = """\
 Software suffices where SMs wait for PCIe: the codecs that others publish are several times as fast. It does not where a
