@@ -72,6 +72,7 @@ def test_all_options_in_cpp(everything: Path) -> None:
         "windows", "polling", *4 * ["fault"], "rings", "narrowing", "pages", "parity", "write-back", "PASS"]
 
 
+@extended      # the form in cocotb runs on the small engine, and all options run in C++
 def test_all_options_in_cocotb(everything: Path) -> None:
     ran = _make(everything, "cocotb", "SEED=7", python=sys.executable)
     assert ran.returncode == 0 and ran.stdout.endswith("PASS\n"), ran.stdout
