@@ -145,11 +145,11 @@ def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(monkeypatch: pyte
                                                                cdma: Callable[..., Any]) -> None:
     monkeypatch.setattr(verification, "run_step", _quick)
     steps = ("--step", "lint", "--step", "bus_models")
-    done = cdma(*_CORE, *steps, "--budget", "0.05", "--json")
+    done = cdma(*_CORE, *steps, "--minutes", "0.05", "--json")
     assert done.code == 0
     seeds = [(each["step"], each["seed"]) for each in done.json["outcomes"]]
     assert seeds[:3] == [("lint", 1), ("bus_models", 1), ("bus_models", 2)]
-    done = cdma(*_CORE, *steps, "--budget", "1e-9")
+    done = cdma(*_CORE, *steps, "--minutes", "1e-9")
     assert done.code == 1
     assert "2 not run" in done.out
     assert done.out.count("INCOMPLETE: cdma_paper_compressor") == 1
