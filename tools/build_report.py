@@ -49,11 +49,11 @@ def _index(gains: Page, sums: dict[str, list[Coded]]) -> Page:
     rows = [[f"[{name}]({name}.html)", *(fixed(whole.ratio(coding), 2) for coding in _CODINGS),
              fixed(whole.bound("blocks"), 2), fixed(whole.density.density, 3), count(whole.raw_bytes)]
             for name, whole in stored.items()]
-    ratios = [whole.ratio("exponents") for whole in stored.values()]
+    ratios = [row[1] for row in rows]
     return Page(_TITLE, [
         Section("", [gains.sections[0].parts[0],
-                     (f"**Coded as exponents, the dumps that ship with the project become {min(ratios):.2f} to "
-                      f"{max(ratios):.2f} times smaller.**")]),
+                     (f"**Coded as exponents, the dumps that ship with the project become {min(ratios)} to "
+                      f"{max(ratios)} times smaller.**")]),
         Section("Time", [(f"[{gains.title}](results.html): training steps that swap their activations, without and "
                          "with the engine, network by network, beside the paper's figures.")]),
         Section("Size", [
