@@ -1,5 +1,5 @@
 """Writes the generated pages of docs/ (commands, configuration, registers, performance, results, sign-off), the parts
-of README.md, docs/errors.md, docs/peers.md and docs/plan.md, and the measured shares of the
+of README.md, docs/errors.md, docs/gpu.md, docs/peers.md and docs/plan.md, and the measured shares of the
 engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
@@ -37,6 +37,7 @@ from cdma.report.performance import SWEEP_PLOT, performance_page
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
 from cdma.report.simulation_text import simulation_text
+from cdma.report.software import goals_table, peers_table, where
 from cdma.verif.rules.catalogue import rules
 from cdma.workload.results.figures import alike, results
 from cdma.workload.timeline.engine_share import summary
@@ -209,11 +210,21 @@ def readme(figures: Mapping[str, Any], gains: dict[str, Any]) -> str:
                    what_it_gains=textwrap.fill(gained, 120, break_on_hyphens=False))
 
 
-def peers_page(figures: Mapping[str, Any]) -> str:
+def gpu_page(found: Mapping[str, Any] | None) -> str:
+    """The page of the codec on a GPU, with what was measured."""
+    return _filled(_page("docs/gpu.md"),
+                   what_a_GPU_showed=f"\n{where(found)}\n\n{part_markdown(goals_table(found))}\n")
+
+
+def peers_page(figures: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
     """The page of peers, with its tables between comments."""
+    name = load_engine("engine").name
+    dense = next(row for row in figures["engine_dense"] if row["engine"] == name)
+    area = next(row for row in figures["engine_area"] if row["name"] == name)["mm2_28"]["engine"]
     tables = {"cores_and_peers": blocks_table, "the_paper": paper_table, "cores_of_exponents": exponents_table,
               "codecs": codecs_table}
     return _filled(_page("docs/peers.md"),
+                   software_beside_the_engine=f"\n{part_markdown(peers_table(found, dense, area))}\n",
                    **{name: f"\n{part_markdown(table(figures))}\n" for name, table in tables.items()})
 
 
@@ -267,7 +278,8 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
             **{ROOT / page: printed(page) for page in ("docs/plan.md", "docs/alternatives.md", "docs/kvcache.md")},
-            ROOT / "docs/peers.md": peers_page(figures),
+            ROOT / "docs/peers.md": peers_page(figures, gains["software"]["measured"]),
+            ROOT / "docs/gpu.md": gpu_page(gains["software"]["measured"]),
             ROOT / "docs/rules.md": rules_page(),
             ROOT / "docs/signoff.md": _filled(_page("docs/signoff.md"), the_checklist=f"\n{sign_off.page()}\n"),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),

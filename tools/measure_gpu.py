@@ -3,7 +3,8 @@
     python tools/measure_gpu.py gpu.json            on a GPU, 1 GiB of the shipped dump
     python tools/measure_gpu.py gpu.json --cpu      a rehearsal, whose speeds mean nothing
 
-The JSON is written after every row, in the order of worth; the script stops itself after 230 s.
+The JSON is written after every row, in the order of worth; the script stops itself after 230 s. What a GPU showed is
+kept as workload/results/gpu.json, which the pages are made from.
 """
 
 from __future__ import annotations

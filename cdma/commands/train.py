@@ -98,7 +98,7 @@ def run(call: argparse.Namespace) -> int:
 
 _WAYS = [Column("network", "network"), Column("way", "way"), Column("ms", "milliseconds", ",.1f"),
          Column("peak MB", lambda row: row["peak_bytes"] and row["peak_bytes"] / 1e6, ",.0f", optional=True),
-         Column("out, bytes", "raw_bytes", ",", optional=True), Column("ratio", "ratio", ".3f", optional=True),
+         Column("out, bytes", "raw_bytes", ",.0f", optional=True), Column("ratio", "ratio", ".3f", optional=True),
          Column("coding", "codec_share", ".1%", optional=True),
          Column("bits", lambda row: "those of plain training" if row["identical"] else "others")]
 
@@ -118,9 +118,8 @@ def _run_gpu(call: argparse.Namespace) -> int:
         for name in [call.example] if call.example else NETWORKS:
             for row in steps(device, name, runs=call.steps if call.steps > 1 else None):
                 progress(f"training {name}, {row['way']}", len(rows) + 1, 0)
-                sent = row.get("engine", {})
-                rows.append(row | {"codec_share": row.get("codec_share"), "raw_bytes": sent.get("raw_bytes"),
-                                   "ratio": sent["raw_bytes"] / sent["link_bytes"] if sent else None})
+                ratio = row["raw_bytes"] / row["link_bytes"] if "engine" in row else None
+                rows.append({"codec_share": None, "raw_bytes": None, **row, "ratio": ratio})
     found = about(device) | {"rows": rows}
     show(call, found, lambda found: f"{found['card']} ({device}):\n\n{Table(_WAYS, found['rows']).text()}")
     if wrong := [row for row in rows if not row["identical"]]:

@@ -1,4 +1,4 @@
-"""Launches the CUDA kernels for whole blocks of 4096 bytes of bfloat16, Triton's for all else."""
+"""Launches the CUDA kernels for whole blocks of bfloat16, Triton's for all else."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.layout import LINE_BYTES
 from cdma.gpu.launch import TritonKernels
 from cdma.gpu.nvrtc import Module, cubin
 from cdma.workload.extra import package
 
-__all__ = ["SOURCE", "CudaKernels", "module"]
+__all__ = ["CudaKernels", "code"]
 
 torch = package("torch", "gpu")
 
-SOURCE = Path(__file__).with_name("exponents.cu")
-_BLOCK_BYTES = 4096
-_WARPS = 4
+_SOURCE = Path(__file__).with_name("exponents.cu")
 
 
 class CudaKernels(TritonKernels):
@@ -28,41 +27,53 @@ class CudaKernels(TritonKernels):
 
     def measure(self, raw: Any, lengths: Any, size: int, block_bytes: int, narrow: int, first: int = 0) -> None:
         """As :class:`TritonKernels`; where both codings of 16 bits are measured, whole blocks in CUDA."""
-        if len(lengths) == 2 and (size, block_bytes, narrow) == (2, _BLOCK_BYTES, 0):
+        if len(lengths) == 2 and (size, narrow) == (2, 0):
             first = raw.numel() * size // block_bytes
-            _launch("cdma_measure", raw, first, lengths, c_int64(lengths.shape[1]))
+            _launch("cdma_measure", block_bytes, raw, first, lengths, c_int64(lengths.shape[1]))
         super().measure(raw, lengths, size, block_bytes, narrow, first)
 
     def encode(self, raw: Any, stream: Any, places: Any, chosen: Any, coding: Coding, block_bytes: int, narrow: int,
                first: int = 0) -> None:
         """As :class:`TritonKernels`; whole blocks of bfloat16 in CUDA."""
-        if (coding, block_bytes, narrow) == (Coding.BFLOAT16, _BLOCK_BYTES, 0):
+        if (coding, narrow) == (Coding.BFLOAT16, 0):
             first = raw.numel() * coding.element_bytes // block_bytes
-            _launch("cdma_encode", raw, first, stream, places, chosen)
+            _launch("cdma_encode", block_bytes, raw, first, stream, places, chosen)
         super().encode(raw, stream, places, chosen, coding, block_bytes, narrow, first)
 
     def decode(self, stream: Any, places: Any, index: Any, out: Any, state: Any, stream_bytes: int, raw_bytes: int,
                coding: Coding, block_bytes: int, narrow: int, raw: bool, first: int = 0) -> None:
         """As :class:`TritonKernels`; whole blocks of bfloat16 in CUDA."""
-        if (coding, block_bytes, narrow) == (Coding.BFLOAT16, _BLOCK_BYTES, 0):
+        if (coding, narrow) == (Coding.BFLOAT16, 0):
             first = raw_bytes // block_bytes
-            _launch("cdma_decode", stream, first, places, index, out, state, c_int64(stream_bytes), c_int32(raw))
+            _launch("cdma_decode", block_bytes, stream, first, places, index, out, state, c_int64(stream_bytes),
+                    c_int32(raw))
         super().decode(stream, places, index, out, state, stream_bytes, raw_bytes, coding, block_bytes, narrow, raw,
                        first)
 
 
+def code(block_bytes: int, arch: int) -> bytes:
+    """The code of the kernels for blocks of a size, on GPUs of ``sm_<arch>``; needs no GPU."""
+    return cubin(_SOURCE.read_text(encoding="utf-8"), _SOURCE.name, arch, LINES=block_bytes // LINE_BYTES,
+                 WARPS=_warps(block_bytes))
+
+
+def _warps(block_bytes: int) -> int:
+    """Warps of a thread block, of which each has a memory of 1.4 times a block, and all 48 KiB."""
+    return min(4, 32768 // block_bytes)
+
+
 @cache
-def module(device: int) -> Module:
+def _module(device: int, block_bytes: int) -> Module:
     """The kernels on a device; compiled at the first call, in about a second."""
-    with torch.cuda.device(device):
-        major, minor = torch.cuda.get_device_capability()
-        return Module(cubin(SOURCE.read_text(encoding="utf-8"), SOURCE.name, 10 * major + minor))
+    major, minor = torch.cuda.get_device_capability(device)
+    return Module(code(block_bytes, 10 * major + minor))
 
 
-def _launch(name: str, first: Any, blocks: int, *others: Any) -> None:
+def _launch(name: str, block_bytes: int, first: Any, blocks: int, *others: Any) -> None:
     """Launch a kernel over whole blocks on the current stream of the device of its first argument."""
     if blocks:
-        device = first.device.index
-        with torch.cuda.device(device):
+        warps = _warps(block_bytes)
+        with torch.cuda.device(first.device.index):
             stream = torch.cuda.current_stream().cuda_stream
-            module(device).launch(name, -(-blocks // _WARPS), 32 * _WARPS, stream, [first, *others, c_int64(blocks)])
+            _module(first.device.index, block_bytes).launch(name, -(-blocks // warps), 32 * warps, stream,
+                                                            [first, *others, c_int64(blocks)])

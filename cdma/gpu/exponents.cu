@@ -1,8 +1,8 @@
-/* Whole blocks of 4096 bytes of bfloat16 with exponents, a warp a block: the bytes of docs/formats.md.
+/* Whole blocks of bfloat16 with exponents, LINES lines of 128 bytes each, a warp a block: the bytes of docs/formats.md.
  *
- * A lane has a line for what is said about lines, and halves of groups, 8 elements, for data. NVRTC compiles this for a
- * GPU, a C compiler for the host, where LANES is a loop: every phase is the same code, so it is tested without a GPU.
- * Phases meet in the memory of their warp; what a phase writes, later ones read.
+ * A lane has a line of every 32 for what is said about lines, and halves of groups, 8 elements, for data. NVRTC compiles
+ * this for a GPU, a C compiler for the host, where LANES is a loop: every phase is the same code, so it is tested
+ * without a GPU. Phases meet in the memory of their warp; what a phase writes, later ones read.
  */
 #ifdef __CUDACC_RTC__
 typedef unsigned char uint8_t;
@@ -15,21 +15,31 @@ typedef unsigned long long uint64_t;
 #include <stdint.h>
 #endif
 
-enum { LINES = 32, HALVES = 256, BLOCK = 4096, LONGEST = LINES + BLOCK + 256, WARPS = 4, NAME = 0x22 };
+#ifndef LINES
+#define LINES 32
+#endif
+#ifndef WARPS
+#define WARPS 4     /* of a thread block; their memories together are less than 48 KiB */
+#endif
+
+/* Lines are told by PARTS of 32; of a shorter block, lanes behind the last have lines of zeros, which are not coded. */
+enum { PARTS = (LINES + 31) / 32, ROWS = 32 * PARTS, HALVES = 8 * LINES, BLOCK = 128 * LINES, NAME = 0x22,
+       LONGEST = LINES + BLOCK + 8 * LINES, WORDS = LINES < 8 ? 8 * ROWS : LONGEST / 4 + 4 };
 
 typedef struct {
-    uint32_t words[LONGEST / 4 + 4];    /* surveys of halves; then the payload, and what windows reach behind it */
-    uint32_t facts[4 * LINES];          /* of a group: tag | base << 16 | bits of a distance << 24 | signs << 28 | escape << 29 */
-    uint32_t place[4 * LINES];          /* bytes of the payload before its rests, and << 16 before its mantissas */
-    uint32_t start[LINES];
-    uint8_t header[LINES], base[LINES], widths[LINES];
-    uint32_t keyed, based, narrows, tagged, wrong, data, ones;
+    uint32_t words[WORDS];              /* surveys of halves; then the payload, and what windows reach behind it */
+    uint32_t facts[4 * ROWS];           /* of a group: tag | base << 16 | bits of a distance << 24 | signs << 28 | escape << 29 */
+    uint32_t place[4 * ROWS];           /* bytes of its line before its rests, and << 16 before its mantissas */
+    uint32_t start[ROWS];               /* bytes of its part before a line */
+    uint8_t header[ROWS], base[ROWS], widths[ROWS];
+    uint32_t keyed[PARTS], based[PARTS], narrows[PARTS], tagged[PARTS], wrong[PARTS], data[PARTS], ones[PARTS];
 } Warp;
 
 #ifdef __CUDACC__
 #define FUNCTION static __device__ __forceinline__
 #define KERNEL extern "C" __global__ void __launch_bounds__(32 * WARPS)
 #define LANES(lane) for (uint32_t lane = threadIdx.x & 31, once = 1; once; once = 0, __syncwarp())
+#define UNROLL _Pragma("unroll")
 #define EACH_BLOCK(w, block, count) \
     __shared__ Warp warps[WARPS]; \
     Warp *w = warps + threadIdx.x / 32; \
@@ -39,6 +49,7 @@ typedef struct {
 #define FUNCTION static inline
 #define KERNEL void
 #define LANES(lane) for (uint32_t lane = 0; lane < 32; lane++)
+#define UNROLL
 #define EACH_BLOCK(w, block, count) \
     static Warp memory; \
     Warp *w = &memory; \
@@ -113,6 +124,27 @@ FUNCTION uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 FUNCTION uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 FUNCTION uint32_t padded(uint32_t bytes) { return (bytes + 3) & ~3u; }
 
+/* The sum of the parts before one. */
+FUNCTION uint32_t sum(const uint32_t *parts, uint32_t end)
+{
+    uint32_t found = 0;
+    UNROLL for (uint32_t part = 0; part < PARTS; part++)
+        found += part < end ? parts[part] : 0;
+    return found;
+}
+
+/* Of a vote, the lines in front of one that said yes. */
+FUNCTION uint32_t rank(const uint32_t *mask, uint32_t line)
+{
+    uint32_t found = 0;
+    UNROLL for (uint32_t part = 0; part < PARTS; part++)
+        found += part < line / 32 ? ones(mask[part]) : part == line / 32 ? ones(mask[part] & ((1u << line % 32) - 1)) : 0;
+    return found;
+}
+
+FUNCTION uint32_t yes(const uint32_t *mask, uint32_t line) { return mask[line / 32] >> line % 32 & 1; }
+FUNCTION uint32_t all(const uint32_t *mask) { return rank(mask, ROWS); }
+
 /* 32 bits from any bit on. */
 FUNCTION uint32_t window(const uint32_t *words, uint32_t bit)
 {
@@ -128,10 +160,7 @@ FUNCTION uint32_t rest_bits(uint32_t facts) { return larger((facts >> 24 & 15) +
 FUNCTION uint32_t survey(const Half *half)
 {
     uint32_t tag = 0, most = 0, least = 255, signs = 0, flat = 0;
-#ifdef __CUDACC__
-    #pragma unroll
-#endif
-    for (uint32_t place = 0; place < 8; place++) {
+    UNROLL for (uint32_t place = 0; place < 8; place++) {
         uint32_t bits = element(half, place), exponent = bits >> 7 & 0xFF;
         tag |= (uint32_t)(bits != 0) << place;
         most = larger(most, exponent);
@@ -142,12 +171,13 @@ FUNCTION uint32_t survey(const Half *half)
     return tag | most << 8 | least << 16 | signs << 24 | flat << 25;
 }
 
-/* A lane is a line: what the surveys of its halves say about it. */
-FUNCTION void describe(Warp *w, uint32_t lane)
+/* What the surveys of its halves say about a line. */
+FUNCTION void describe(Warp *w, uint32_t part, uint32_t lane)
 {
     uint32_t tag[4], least[4], need[4], base = 0, flags = 0, width = 0, there = 0, widths = 0, narrows = 0;
+    uint32_t line = 32 * part + lane;
     for (uint32_t group = 0; group < 4; group++) {
-        uint32_t one = w->words[8 * lane + 2 * group], other = w->words[8 * lane + 2 * group + 1];
+        uint32_t one = w->words[8 * line + 2 * group], other = w->words[8 * line + 2 * group + 1];
         tag[group] = (one & 0xFF) | (other & 0xFF) << 8;
         least[group] = smaller(one >> 16 & 0xFF, other >> 16 & 0xFF);
         base = larger(base, larger(one >> 8 & 0xFF, other >> 8 & 0xFF));
@@ -170,56 +200,73 @@ FUNCTION void describe(Warp *w, uint32_t lane)
         }
     for (uint32_t group = 0; group < 4; group++) {
         uint32_t bits = whole ? 8 : width - (narrows ? widths >> 2 * group & 3 : 0);
-        w->facts[4 * lane + group] = tag[group] | (whole ? 255 : base) << 16 | bits << 24 | signs << 28 | escape << 29;
+        w->facts[4 * line + group] = tag[group] | (whole ? 255 : base) << 16 | bits << 24 | signs << 28 | escape << 29;
     }
-    w->base[lane] = base;
-    w->widths[lane] = widths;
-    w->header[lane] = there ? (whole ? 7 : width) | signs << 3 | (uint32_t)(there == 64) << 4 | escape << 5 | narrows << 6
+    w->base[line] = base;
+    w->widths[line] = widths;
+    w->header[line] = there ? (whole ? 7 : width) | signs << 3 | (uint32_t)(there == 64) << 4 | escape << 5 | narrows << 6
                             : 0xFF;
-    vote(&w->keyed, lane, there && !whole);
-    vote(&w->narrows, lane, narrows);
-    vote(&w->tagged, lane, there && there < 64);
-    before(&w->ones, lane, there);
+    vote(&w->keyed[part], lane, there && !whole);
+    vote(&w->narrows[part], lane, narrows);
+    vote(&w->tagged[part], lane, there && there < 64);
+    before(&w->ones[part], lane, there);
 }
 
-/* A lane is a line: the places of its groups, behind those of the lines before. */
-FUNCTION void arrange(Warp *w, uint32_t lane)
+/* The places of the groups of a line, behind those of the lines before. */
+FUNCTION void arrange(Warp *w, uint32_t part, uint32_t lane)
 {
-    uint32_t bytes = 0;
+    uint32_t bytes = 0, line = 32 * part + lane;
     for (uint32_t group = 0; group < 4; group++) {
-        uint32_t facts = w->facts[4 * lane + group], count = ones(facts & 0xFFFF);
+        uint32_t facts = w->facts[4 * line + group], count = ones(facts & 0xFFFF);
         uint32_t rests = (count * rest_bits(facts) + 7) >> 3;
-        w->place[4 * lane + group] = bytes | (bytes + rests) << 16;
+        w->place[4 * line + group] = bytes | (bytes + rests) << 16;
         bytes += rests + count;
     }
-    w->start[lane] = before(&w->data, lane, bytes);
+    w->start[line] = before(&w->data[part], lane, bytes);
 }
 
-FUNCTION uint32_t tags_at(const Warp *w) { return padded(LINES + ones(w->based) + ones(w->narrows)); }
-FUNCTION uint32_t data_at(const Warp *w) { return tags_at(w) + 8 * ones(w->tagged); }
+/* The base of the last line in front of one that has one; 0 where there is none. */
+FUNCTION uint32_t base_before(const Warp *w, uint32_t line)
+{
+    uint32_t found = 0;
+    UNROLL for (uint32_t part = 0; part < PARTS; part++) {
+        uint32_t mask = part < line / 32 ? w->keyed[part] : part == line / 32 ? w->keyed[part] & ((1u << line % 32) - 1) : 0;
+        found = mask ? w->base[32 * part + length_of(mask) - 1] : found;
+    }
+    return found;
+}
+
+FUNCTION uint32_t tags_at(const Warp *w) { return padded(LINES + all(w->based) + all(w->narrows)); }
+FUNCTION uint32_t data_at(const Warp *w) { return tags_at(w) + 8 * all(w->tagged); }
+FUNCTION uint32_t line_at(const Warp *w, uint32_t line) { return data_at(w) + sum(w->data, line / 32) + w->start[line]; }
 
 /* All that is said about the lines of a block; returns the bytes of its payload. */
 FUNCTION uint32_t analyse(Warp *w, const Half *raw)
 {
     LANES(lane) {
-        for (uint32_t half = lane; half < HALVES; half += 32) {
-            Half values = raw[half];
-            w->words[half] = survey(&values);
+        for (uint32_t half = lane; half < 8 * ROWS; half += 32) {
+            if (half < HALVES) {
+                Half values = raw[half];
+                w->words[half] = survey(&values);
+            } else
+                w->words[half] = 255 << 16;
         }
     }
     LANES(lane) {
-        describe(w, lane);
+        for (uint32_t part = 0; part < PARTS; part++)
+            describe(w, part, lane);
     }
     LANES(lane) {
-        uint32_t earlier = w->keyed & ((1u << lane) - 1);
-        uint32_t last = earlier ? w->base[length_of(earlier) - 1] : 0;
-        uint32_t based = (w->keyed >> lane & 1) && w->base[lane] != last;
-        if (based)
-            w->header[lane] |= 0x80;
-        vote(&w->based, lane, based);
-        arrange(w, lane);
+        for (uint32_t part = 0; part < PARTS; part++) {
+            uint32_t line = 32 * part + lane;
+            uint32_t based = yes(w->keyed, line) && w->base[line] != base_before(w, line);
+            if (based)
+                w->header[line] |= 0x80;
+            vote(&w->based[part], lane, based);
+            arrange(w, part, lane);
+        }
     }
-    return data_at(w) + w->data;
+    return data_at(w) + sum(w->data, PARTS);
 }
 
 FUNCTION void merge64(uint32_t *words, uint32_t bit, uint64_t bits)
@@ -233,15 +280,12 @@ FUNCTION void merge64(uint32_t *words, uint32_t bit, uint64_t bits)
 /* Rests and mantissas of 8 elements, into words that are 0 there. */
 FUNCTION void pack(Warp *w, uint32_t half, const Half *values)
 {
-    uint32_t facts = w->facts[half / 2], place = w->place[half / 2], first = w->start[half / 8] + data_at(w);
-    uint32_t tag = facts >> 8 * (half & 1) & 0xFF, rank = half & 1 ? ones(facts & 0xFF) : 0;
+    uint32_t facts = w->facts[half / 2], place = w->place[half / 2], first = line_at(w, half / 8);
+    uint32_t tag = facts >> 8 * (half & 1) & 0xFF, earlier = half & 1 ? ones(facts & 0xFF) : 0;
     uint32_t base = facts >> 16 & 0xFF, signs = facts >> 28 & 1, escape = facts >> 29 & 1;
     uint32_t most = (1u << (facts >> 24 & 15)) - 1, size = rest_bits(facts), bit = 0, byte = 0;
     uint64_t rests = 0, mantissas = 0;
-#ifdef __CUDACC__
-    #pragma unroll
-#endif
-    for (uint32_t at = 0; at < 8; at++) {
+    UNROLL for (uint32_t at = 0; at < 8; at++) {
         uint32_t bits = element(values, at), exponent = bits >> 7 & 0xFF;
         uint32_t distance = escape && !exponent ? most : base - exponent;
         uint32_t tail = distance << signs | (bits >> 15 & signs);
@@ -252,25 +296,22 @@ FUNCTION void pack(Warp *w, uint32_t half, const Half *values)
             byte += 8;
         }
     }
-    merge64(w->words, 8 * (first + (place & 0xFFFF)) + rank * size, rests);
-    merge64(w->words, 8 * (first + (place >> 16) + rank), mantissas);
+    merge64(w->words, 8 * (first + (place & 0xFFFF)) + earlier * size, rests);
+    merge64(w->words, 8 * (first + (place >> 16) + earlier), mantissas);
 }
 
 /* 8 elements of a payload. */
 FUNCTION void unpack(const Warp *w, uint32_t half, Half *values)
 {
-    uint32_t facts = w->facts[half / 2], place = w->place[half / 2], first = w->start[half / 8] + data_at(w);
-    uint32_t tag = facts >> 8 * (half & 1) & 0xFF, rank = half & 1 ? ones(facts & 0xFF) : 0;
+    uint32_t facts = w->facts[half / 2], place = w->place[half / 2], first = line_at(w, half / 8);
+    uint32_t tag = facts >> 8 * (half & 1) & 0xFF, earlier = half & 1 ? ones(facts & 0xFF) : 0;
     uint32_t base = facts >> 16 & 0xFF, signs = facts >> 28 & 1, escape = facts >> 29 & 1, width = facts >> 24 & 15;
     uint32_t most = (1u << width) - 1, size = rest_bits(facts), allowed = (1u << (width + signs)) - 1;
-    uint32_t bit = 8 * (first + (place & 0xFFFF)) + rank * size, byte = 8 * (first + (place >> 16) + rank);
+    uint32_t bit = 8 * (first + (place & 0xFFFF)) + earlier * size, byte = 8 * (first + (place >> 16) + earlier);
     uint64_t rests = (uint64_t)window(w->words, bit + 32) << 32 | window(w->words, bit);
     uint64_t mantissas = (uint64_t)window(w->words, byte + 32) << 32 | window(w->words, byte);
     uint32_t found[8];
-#ifdef __CUDACC__
-    #pragma unroll
-#endif
-    for (uint32_t at = 0; at < 8; at++) {
+    UNROLL for (uint32_t at = 0; at < 8; at++) {
         uint32_t rest = (uint32_t)rests & ((1u << size) - 1), mantissa = (uint32_t)mantissas & 0xFF;
         uint32_t tail = (rest << 1 | mantissa >> 7) & allowed, distance = tail >> signs;
         uint32_t exponent = escape && distance == most ? 0 : (base - distance) & 0xFF;
@@ -292,7 +333,7 @@ KERNEL cdma_measure(const Half *raw, int32_t *lengths, int64_t row, int64_t coun
         uint32_t packed = analyse(w, raw + block * HALVES);
         LANES(lane) {
             if (lane == 0) {
-                lengths[block] = smaller(8 * LINES + 2 * w->ones, BLOCK);
+                lengths[block] = smaller(8 * LINES + 2 * sum(w->ones, PARTS), BLOCK);
                 lengths[row + block] = smaller(packed, BLOCK);
             }
         }
@@ -321,17 +362,18 @@ KERNEL cdma_encode(const Half *raw, uint8_t *stream, const int64_t *places, cons
             continue;
         }
         LANES(lane) {
-            uint32_t below = (1u << lane) - 1, widths_at = LINES + ones(w->based);
             uint8_t *bytes = (uint8_t *)w->words;
-            bytes[lane] = w->header[lane];
-            if (w->based >> lane & 1)
-                bytes[LINES + ones(w->based & below)] = w->base[lane];
-            if (w->narrows >> lane & 1)
-                bytes[widths_at + ones(w->narrows & below)] = w->widths[lane];
-            if (w->tagged >> lane & 1)
-                for (uint32_t group = 0; group < 4; group += 2)
-                    w->words[tags_at(w) / 4 + 2 * ones(w->tagged & below) + group / 2] =
-                        (w->facts[4 * lane + group] & 0xFFFF) | w->facts[4 * lane + group + 1] << 16;
+            for (uint32_t line = lane; line < LINES; line += 32) {
+                bytes[line] = w->header[line];
+                if (yes(w->based, line))
+                    bytes[LINES + rank(w->based, line)] = w->base[line];
+                if (yes(w->narrows, line))
+                    bytes[LINES + all(w->based) + rank(w->narrows, line)] = w->widths[line];
+                if (yes(w->tagged, line))
+                    for (uint32_t group = 0; group < 4; group += 2)
+                        w->words[tags_at(w) / 4 + 2 * rank(w->tagged, line) + group / 2] =
+                            (w->facts[4 * line + group] & 0xFFFF) | w->facts[4 * line + group + 1] << 16;
+            }
         }
         LANES(lane) {
             for (uint32_t half = lane; half < HALVES; half += 32) {
@@ -346,27 +388,33 @@ KERNEL cdma_encode(const Half *raw, uint8_t *stream, const int64_t *places, cons
     }
 }
 
-/* A lane is a line: what its header, base, widths and tag say. */
-FUNCTION void read_line(Warp *w, uint32_t lane)
+/* The header of a line; behind the last one, that of a line of zeros. */
+FUNCTION uint32_t header_of(const Warp *w, uint32_t line)
+{
+    return line < LINES ? ((const uint8_t *)w->words)[line] : 0xFF;
+}
+
+/* What header, base, widths and tag of a line say. */
+FUNCTION void read_line(Warp *w, uint32_t part, uint32_t lane)
 {
     const uint8_t *bytes = (const uint8_t *)w->words;
-    uint32_t header = bytes[lane], coded = header != 0xFF, whole = (header & 7) == 7, below = (1u << lane) - 1;
-    uint32_t bases = ones(w->based & (below | 1u << lane)), base = bases ? bytes[LINES + bases - 1] : 0;
-    uint32_t narrows = w->narrows >> lane & 1, wrong = coded && whole && header > 31, tag[2];
-    uint32_t widths = narrows ? bytes[LINES + ones(w->based) + ones(w->narrows & below)] : 0;
+    uint32_t line = 32 * part + lane, header = header_of(w, line), coded = header != 0xFF, whole = (header & 7) == 7;
+    uint32_t bases = rank(w->based, line) + yes(w->based, line), base = bases ? bytes[LINES + bases - 1] : 0;
+    uint32_t wrong = coded && whole && header > 31, tag[2];
+    uint32_t widths = yes(w->narrows, line) ? bytes[LINES + all(w->based) + rank(w->narrows, line)] : 0;
     tag[0] = tag[1] = coded ? ~0u : 0;
-    if (w->tagged >> lane & 1)
-        for (uint32_t part = 0; part < 2; part++)
-            tag[part] = w->words[tags_at(w) / 4 + 2 * ones(w->tagged & below) + part];
+    if (yes(w->tagged, line))
+        for (uint32_t word = 0; word < 2; word++)
+            tag[word] = w->words[tags_at(w) / 4 + 2 * rank(w->tagged, line) + word];
     for (uint32_t group = 0; group < 4; group++) {
         uint32_t width = whole ? 8 : header & 7, spared = widths >> 2 * group & 3;
         wrong |= spared > width;
-        w->facts[4 * lane + group] = (tag[group / 2] >> 16 * (group & 1) & 0xFFFF) | (whole ? 255 : base) << 16
+        w->facts[4 * line + group] = (tag[group / 2] >> 16 * (group & 1) & 0xFFFF) | (whole ? 255 : base) << 16
                                      | (spared > width ? 0 : width - spared) << 24 | (header >> 3 & 1) << 28
                                      | (whole ? 0 : header >> 5 & 1) << 29;
     }
-    vote(&w->wrong, lane, wrong);
-    arrange(w, lane);
+    vote(&w->wrong[part], lane, wrong);
+    arrange(w, part, lane);
 }
 
 /* The blocks that have this coding, and with take_raw those that are raw; state of those that are right becomes 1. */
@@ -397,15 +445,18 @@ KERNEL cdma_decode(const uint8_t *stream, const int64_t *places, const uint16_t 
                 w->words[at] = from[1 + at];
         }
         LANES(lane) {
-            uint32_t header = ((const uint8_t *)w->words)[lane], coded = header != 0xFF;
-            vote(&w->based, lane, coded && header & 0x80);
-            vote(&w->narrows, lane, coded && header & 0x40);
-            vote(&w->tagged, lane, coded && !(header & 0x10));
+            for (uint32_t part = 0; part < PARTS; part++) {
+                uint32_t header = header_of(w, 32 * part + lane), coded = header != 0xFF;
+                vote(&w->based[part], lane, coded && header & 0x80);
+                vote(&w->narrows[part], lane, coded && header & 0x40);
+                vote(&w->tagged[part], lane, coded && !(header & 0x10));
+            }
         }
         LANES(lane) {
-            read_line(w, lane);
+            for (uint32_t part = 0; part < PARTS; part++)
+                read_line(w, part, lane);
         }
-        if (w->wrong || data_at(w) + w->data != length
+        if (all(w->wrong) || data_at(w) + sum(w->data, PARTS) != length
             || (length & 3 && w->words[length / 4] >> 8 * (length & 3)))
             continue;
         LANES(lane) {

@@ -31,8 +31,8 @@ def compiler() -> ctypes.CDLL | None:
     return None
 
 
-def cubin(source: str, name: str, arch: int) -> bytes:
-    """The code of a source for GPUs of ``sm_<arch>``; needs no GPU.
+def cubin(source: str, name: str, arch: int, **defined: int) -> bytes:
+    """The code of a source, with numbers defined, for GPUs of ``sm_<arch>``; needs no GPU.
 
     Raises
     ------
@@ -42,7 +42,8 @@ def cubin(source: str, name: str, arch: int) -> bytes:
     library = compiler()
     assert library is not None
     program, size = c_void_p(), c_size_t()
-    options = [f"--gpu-architecture=sm_{arch}".encode(), b"-default-device"]
+    options = [f"--gpu-architecture=sm_{arch}".encode(), b"-default-device",
+               *(f"-D{what}={number}".encode() for what, number in defined.items())]
     library.nvrtcCreateProgram(byref(program), source.encode(), name.encode(), 0, None, None)
     failed = library.nvrtcCompileProgram(program, len(options), (c_char_p * len(options))(*options))
     what = "ProgramLog" if failed else "CUBIN"

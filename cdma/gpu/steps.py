@@ -99,9 +99,10 @@ WAYS = ("plain", "save_on_cpu", "async", "compressed", "recompute")
 
 def steps(device: Any, name: str, ways: tuple[str, ...] = WAYS, runs: int | None = None, slab_bytes: int = 8 << 30,
           budget: int | None = None) -> Iterator[dict[str, Any]]:
-    """A row for each way: milliseconds of a step (the median), peak memory, what crossed the link, the share of the
-    step in which the SMs code, and whether loss and gradients of the last step are those of plain training, bit for
-    bit. All ways train from the same weights, with PyTorch's deterministic kernels: others differ from run to run.
+    """A row for each way: milliseconds of a step (the median), peak memory, raw bytes of a step and those that crossed
+    the link for them one way, the share of the step in which the SMs code, and whether loss and gradients of the last
+    step are those of plain training, bit for bit. All ways train from the same weights, with PyTorch's deterministic
+    kernels: others differ from run to run.
     """
     # Read when cuBLAS begins, which is later.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -121,12 +122,15 @@ def steps(device: Any, name: str, ways: tuple[str, ...] = WAYS, runs: int | None
         elif engine is not None:
             around = offload(model, engine, least=4096 if small else 1 << 20)
         with around, _deterministic():
-            seconds, peak, found = _train(model, values, labels, device, runs or (1 if small else 5))
-        row = {"network": name, "way": way, "milliseconds": 1e3 * median(seconds), "peak_bytes": peak}
+            seconds, peak, found, first = _train(model, values, labels, device, runs or (1 if small else 5), engine)
+        row = {"network": name, "batch": len(values), "way": way, "milliseconds": 1e3 * median(seconds),
+               "peak_bytes": peak}
         if engine is not None:
             engine.check()
             report = engine.report()
-            row |= {"codec_share": report["codec_seconds"] / sum(seconds), "engine": report}
+            codec, *sizes = (report[what] - first[what] for what in ("codec_seconds", "raw_bytes", "link_bytes"))
+            row |= {"codec_share": codec / sum(seconds), "engine": report,
+                    **dict(zip(("raw_bytes", "link_bytes"), (size / len(seconds) for size in sizes), strict=True))}
         plain = plain if plain is not None else found if way == "plain" else None
         if plain is not None:
             row["identical"] = all(map(torch.equal, plain, found))
@@ -146,14 +150,18 @@ def _deterministic() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _train(model: Any, values: Any, labels: Any, device: Any, runs: int) -> tuple[list[float], int | None, list[Any]]:
-    """Seconds of steps after the first two, the peak of device memory, and loss and gradients of the last."""
+def _train(model: Any, values: Any, labels: Any, device: Any, runs: int, engine: GpuEngine | None
+           ) -> tuple[list[float], int | None, list[Any], dict[str, Any]]:
+    """Seconds of steps after the first two, the peak of device memory, loss and gradients of the last, and what the
+    engine reported before the steps that count: kernels are compiled in the first."""
     streams = streams_of(device)
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    seconds, loss = [], None
+    seconds, loss, before = [], None, {}
     for number in range(runs + 2):
+        if number == 2 and engine is not None:
+            before = engine.report()
         optimizer.zero_grad()
         first = streams.mark()
         with torch.autocast(device.type, torch.bfloat16):
@@ -166,4 +174,4 @@ def _train(model: Any, values: Any, labels: Any, device: Any, runs: int) -> tupl
             seconds.append(streams.seconds(first, last))
     peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
     assert loss is not None
-    return seconds, peak, [loss.detach(), *(each.grad.clone() for each in model.parameters())]
+    return seconds, peak, [loss.detach(), *(each.grad.clone() for each in model.parameters())], before

@@ -9,6 +9,7 @@ from cdma.console.output import count, fixed
 from cdma.report import results_words as words
 from cdma.report.page import Page, Section
 from cdma.report.parts import Part, Table, bars, lines, prose
+from cdma.report.software import beside_table, where
 from cdma.report.table import Column, inside
 from cdma.workload.timeline.swapping import copies
 
@@ -36,6 +37,7 @@ def results_page(figures: Row) -> Page:
     return Page("What the engine gains", [
         Section("", _summary(figures)),
         Section("Networks of today", list(_today(figures))),
+        Section("In software on the GPU", list(_software(figures["software"]))),
         Section("How to read this page", prose(words.GUIDE)),
         Section("Compared with the paper", list(_beside(figures))),
         Section("Why figures differ from the paper's", _differences(figures)),
@@ -305,6 +307,13 @@ def _today(figures: Row) -> Iterator[Part]:
         f"{name}{row['published']['budget_gib']}": value for row in figures["offloads"]
         for name, value in (("here", row["loss"]["vdnn"]), ("half", row["half_link"]), ("saved", row["saved"]),
                             ("published", row["published"]["saved"]))})
+
+
+def _software(figures: Row) -> Iterator[Part]:
+    step = figures["steps"][0]
+    yield from prose(words.SOFTWARE, where=where(figures["measured"]), gpu=step["gpu_name"], link=step["gb_per_s"])
+    yield beside_table(figures)
+    yield from prose(words.SOFTWARE_BELOW)
 
 
 def _today_summary(figures: Row) -> dict[str, float]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 __all__ = ["DENSITIES", "DIFFERENCES", "DRIFT", "DUMP", "EFFICIENCIES", "ENGINE", "GUIDE", "LAYOUTS", "LINKS",
-           "LINKS_BELOW", "MEMORY", "NETWORKS", "OFFLOADS", "OFFLOADS_BELOW", "POLICIES", "PUBLISHED", "SUMMARY",
-           "TODAY", "TODAY_BELOW"]
+           "LINKS_BELOW", "MEMORY", "NETWORKS", "OFFLOADS", "OFFLOADS_BELOW", "POLICIES", "PUBLISHED", "SOFTWARE",
+           "SOFTWARE_BELOW", "SUMMARY", "TODAY", "TODAY_BELOW"]
 
 SUMMARY = """\
 **Beside asynchronous offload, the engine makes training steps of today {worth_least:.0f} to {worth_most:.0f} % faster
@@ -71,6 +71,17 @@ the memory of one host, and gather weights meanwhile. If each link reached half 
 {saved100:.0f} % of memory here and {published100} % there: more is offloaded here, and what torchtitan could not
 offload is not published. With budgets of 5 to 10 GiB the engine has no time to gain: it takes fewer bytes on the host
 and on the link."""
+
+SOFTWARE = """\
+[`cdma.gpu`](gpu.md) writes the same streams on the GPU, in time of its SMs. {where} Steps offload each tensor of 1 MiB
+or more, a block behind at most; the engine is modelled on an {gpu} with a link of {link:.1f} GB/s. Energy is not
+measured here, and the sources of [peers](peers.md) have none of such codecs:"""
+
+SOFTWARE_BELOW = """\
+Software suffices where SMs wait for PCIe: the codecs that others publish are several times as fast. It does not where a
+link of 450 GB/s is about as fast as they are; where SMs are full, since what is coded there delays the step; and in
+decoding with KV caches, where a token waits for the codec's launches too. The engine takes no SMs, but at 450 GB/s
+needs [a wider port](#other-links)."""
 
 GUIDE = """\
 `cdma results` computes this page. Ratios of dumps are measured, the engine's throughput is counted in the simulated

@@ -219,13 +219,13 @@ def test_kernels_compile_without_a_gpu(coding: Coding, arch: int) -> None:
                    check=True, env=environment | {"PYTHONPATH": str(ROOT)})
 
 
-@pytest.mark.parametrize("arch", [80, 90])
-def test_cuda_compiles_without_a_gpu(arch: int) -> None:
+@pytest.mark.parametrize(("arch", "block_bytes"), [(80, 4096), (90, 4096), (90, 512), (90, 32768)])
+def test_cuda_compiles_without_a_gpu(arch: int, block_bytes: int) -> None:
     from cdma.gpu import cuda, nvrtc
 
     if nvrtc.compiler() is None:
         pytest.skip("NVRTC is not installed: it is in the extra gpu on x86-64")
-    code = nvrtc.cubin(cuda.SOURCE.read_text(), cuda.SOURCE.name, arch)
+    code = cuda.code(block_bytes, arch)
     assert all(f"cdma_{kernel}".encode() in code for kernel in ("measure", "encode", "decode"))
     with pytest.raises(RuntimeError, match=r'NVRTC does not compile x\.cu: x\.cu\(1\): error: '):
         nvrtc.cubin("kernel", "x.cu", arch)
@@ -236,5 +236,6 @@ def test_what_it_imports() -> None:
     missing = ["amaranth", "cocotb", "google_crc32c", "ml_dtypes", "rich", "safetensors"]
     script = (f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
               "import torch; from cdma import gpu, workload; from cdma.golden.codec import blocks; workload.offload\n"
+              "import cdma.gpu.bench, cdma.gpu.cuda\n"
               "made = gpu.compress(torch.arange(100)); assert gpu.decompress(made).sum() == 4950")
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from cdma.__main__ import main
-from tests.torch.networks import ENVIRONMENT
+from cdma.gpu.steps import steps
+from cdma.workload.results.software import measured
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ("--device", "cpu", "--bytes", "64K", "--runs", "1")
@@ -18,8 +19,9 @@ HERE = ("--device", "cpu", "--bytes", "64K", "--runs", "1")
 
 @pytest.fixture(autouse=True)
 def on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The golden model codes, and not Triton's interpreter."""
+    """The golden model codes, and not Triton's interpreter, which is slow; in the script too."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,13 +63,25 @@ def test_mistakes(call: tuple[str, ...], message: str, capsys: pytest.CaptureFix
     assert message in error and error.count("\n") == 1
 
 
+def test_shares_are_of_the_steps_that_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdma.gpu.rule.Rule.packs", lambda *_: True)
+    row, = steps("cpu", "gpt2", ("compressed",), runs=2)
+    assert 0 < row["codec_share"] < 1
+    assert row["link_bytes"] < row["raw_bytes"] == row["engine"]["raw_bytes"] / 4
+
+
 def test_the_script(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "tools/measure_gpu.py", str(tmp_path / "gpu.json"), "--cpu"], check=True, cwd=ROOT,
-                   env=ENVIRONMENT)
+    subprocess.run([sys.executable, "tools/measure_gpu.py", str(tmp_path / "gpu.json"), "--cpu"], check=True, cwd=ROOT)
     found = json.loads((tmp_path / "gpu.json").read_text())
     assert [name for name, rows in found.items() if isinstance(rows, list)] == [
         "bytes", "speeds", "copies", "offload", "sanitizer"]
     assert [(row["way"], row["identical"]) for row in found["offload"]] == 2 * [
         (way, True) for way in ("plain", "save_on_cpu", "async", "compressed", "recompute")]
-    assert found["offload"][3]["codec_share"] > 0 == found["offload"][2]["codec_share"]
+    plain, packed = (found["offload"][number]["engine"] for number in (2, 3))
+    assert packed["codec_seconds"] > 0 == plain["codec_seconds"]
     assert "compute-sanitizer" in found["sanitizer"][-1].get("not_run", "compute-sanitizer")
+    # The pages would have it, were it of a GPU.
+    (tmp_path / "gpu.json").write_text(json.dumps(found | {"device": "cuda"}))
+    read = measured(tmp_path / "gpu.json")
+    assert read is not None and read["equal"] and read["identical"] and read["link_gbps"] > 0
+    assert [step["raw_gb"] > 0 and step["ratio"] >= 1 for step in read["steps"].values()] == [True, True]

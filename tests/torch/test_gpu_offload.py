@@ -1,10 +1,10 @@
-"""Training whose saved tensors the GPU's engine keeps, on the CPU's streams: plain training, bit for bit."""
+"""Training whose saved tensors the GPU's engine keeps, on the CPU's streams: plain training, bit for bit; stock
+modules are in test_stock_modules.py."""
 
 from __future__ import annotations
 
 import gc
 from collections import Counter
-from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -15,9 +15,7 @@ from cdma.gpu import GpuEngine
 from cdma.gpu.rule import Rule
 from cdma.gpu.streams import streams_of
 from cdma.workload.training import EngineError
-from cdma.workload.training.examples import EXAMPLES, begin, differences
-from cdma.workload.training.examples import train as train_example
-from tests.torch.test_stock_modules import CASES, full, train
+from cdma.workload.training.examples import EXAMPLES, begin, differences, train
 
 torch: Any = import_module("torch")
 
@@ -38,17 +36,6 @@ def saved(engine: GpuEngine, tensors: int = 12) -> Any:
     return leaf, value.sum()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_stock_modules(name: str) -> None:
-    make, step = CASES[name]
-    plain = train(make, step, lambda model: nullcontext())
-    with GpuEngine("cpu", slab_bytes=1 << 24, policy="packed") as engine:
-        found = train(make, step, lambda model: workload.offload(model, engine, least=0))
-    assert engine.totals.packed and not engine.totals.stayed
-    for one, its in zip((*found[0], *found[1]), (*plain[0], *plain[1]), strict=True):
-        assert torch.equal(full(one), full(its))
-
-
 @pytest.mark.parametrize("example", EXAMPLES)
 @pytest.mark.parametrize("options", [{}, {"policy": "plain"}, {"budget": 100_000}, {"late": 5, "ahead": 0}], ids=str)
 def test_examples(example: str, options: dict[str, Any]) -> None:
@@ -58,9 +45,9 @@ def test_examples(example: str, options: dict[str, Any]) -> None:
         hooks.append(workload.offload(model, engine))
         return hooks[0]
 
-    plain = train_example(begin(example, 3, 2), 2)
+    plain = train(begin(example, 3, 2), 2)
     with GpuEngine("cpu", slab_bytes=1 << 26, **options) as engine:
-        moved = train_example(begin(example, 3, 2), 2, watch)
+        moved = train(begin(example, 3, 2), 2, watch)
     assert differences(plain, moved) == []
     totals, counts = engine.totals, hooks[0].counts
     assert totals.packed + totals.plain == counts.moved == counts.restored

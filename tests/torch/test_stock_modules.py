@@ -1,5 +1,5 @@
-"""Stock modules and loops through an engine: losses and gradients are those of plain training, and of PyTorch's own
-``save_on_cpu``, bit for bit."""
+"""Stock modules and loops through an engine, on its model and on the GPU's streams: losses and gradients are those of
+plain training, and of PyTorch's own ``save_on_cpu``, bit for bit."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from cdma import workload
 from cdma.engines import model_engine
+from cdma.gpu import GpuEngine
 from cdma.workload.dumps import load
 
 torch: Any = import_module("torch")
@@ -281,11 +282,23 @@ def train(make: Callable[[], Any], step: Step, around: Callable[[Any], Any], wra
     return losses, gradients
 
 
-def check(make: Callable[[], Any], step: Step, wrap: Callable[[Any], Any] = same) -> None:
+@pytest.fixture(params=["model", "gpu"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An engine's model; and the engine that a GPU has, all compressed, on the host's streams and the golden codec."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with model_engine("tiny", memory_bytes=1 << 26) if request.param == "model" \
+            else GpuEngine("cpu", slab_bytes=1 << 24, policy="packed") as engine:
+        yield engine
+
+
+def check(engine: Any, make: Callable[[], Any], step: Step, wrap: Callable[[Any], Any] = same) -> None:
     plain = train(make, step, lambda model: nullcontext(), wrap)
     held = train(make, step, lambda model: torch.autograd.graph.save_on_cpu(), wrap)
-    with model_engine("tiny", memory_bytes=1 << 26) as engine:
-        found = train(make, step, lambda model: workload.offload(model, engine, least=0), wrap)
+    found = train(make, step, lambda model: workload.offload(model, engine, least=0), wrap)
+    if isinstance(engine, GpuEngine):
+        engine.check()
+        assert engine.totals.packed and not engine.totals.stayed
+    else:
         assert engine.transfers
     assert plain[1]
     for name, other in (("plain training", plain), ("save_on_cpu", held)):
@@ -298,8 +311,8 @@ def full(tensor: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_stock(name: str) -> None:
-    check(*CASES[name])
+def test_stock(engine: Any, name: str) -> None:
+    check(engine, *CASES[name])
 
 
 @pytest.fixture(scope="module")
@@ -322,20 +335,20 @@ def sharded(model: Any) -> Any:
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("kind", ["DDP", "FSDP2", "FSDP2 with autocast"])
 @pytest.mark.usefixtures("group")
-def test_distributed(kind: str, frozen: bool) -> None:
+def test_distributed(engine: Any, kind: str, frozen: bool) -> None:
     def make() -> Any:
         model = mlp()
         model[0].requires_grad_(not frozen)
         return model
 
-    check(make, autocast(True) if "autocast" in kind else through(4, 16),
+    check(engine, make, autocast(True) if "autocast" in kind else through(4, 16),
           torch.nn.parallel.DistributedDataParallel if kind == "DDP" else sharded)
 
 
 @pytest.mark.usefixtures("group")
-def test_gathered_weights_are_no_activations(tmp_path: Any) -> None:
+def test_gathered_weights_are_no_activations(engine: Any, tmp_path: Any) -> None:
     model = sharded(mlp())
-    with model_engine("tiny", memory_bytes=1 << 26) as engine, workload.offload(model, engine, least=0) as offload:
+    with workload.offload(model, engine, least=0) as offload:
         square(model(data(1, 4, 16))).backward()
     # Input, GELU's, and LayerNorm's input, mean and deviation; the output, which the loss keeps.
     assert offload.counts.weights >= 3
@@ -346,10 +359,10 @@ def test_gathered_weights_are_no_activations(tmp_path: Any) -> None:
     assert dump and not shapes & {array.shape for array in dump.values()}
 
 
-def test_weights_that_change_before_backward_are_told() -> None:
+def test_weights_that_change_before_backward_are_told(engine: Any) -> None:
     """As plain training does; ``save_on_cpu`` would use the old ones."""
     model = mlp()
-    with model_engine("tiny") as engine, workload.offload(model, engine, least=0):
+    with workload.offload(model, engine, least=0):
         loss = square(model(data(1, 4, 16)))
         torch.optim.SGD(model.parameters(), 0.1).step()
         with torch.no_grad():
@@ -358,10 +371,10 @@ def test_weights_that_change_before_backward_are_told() -> None:
             loss.backward()
 
 
-def test_strided_nested_tensors_stay() -> None:
+def test_strided_nested_tensors_stay(engine: Any) -> None:
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
     nested = torch.nested.nested_tensor([data(n, n, 16) for n in (3, 7)], layout=torch.strided)
-    with model_engine("tiny") as engine, workload.offload(model, engine, least=0) as offload:
+    with workload.offload(model, engine, least=0) as offload:
         model(nested).to_padded_tensor(0.0).square().mean().backward()
     assert offload.counts.other
 
@@ -399,11 +412,11 @@ TYPES = sorted({each for each in vars(torch).values() if isinstance(each, torch.
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf", "ignore::cdma.workload.dumps.reading.DumpWarning")
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_every_type(dtype: Any, tmp_path: Any) -> None:
+def test_every_type(engine: Any, dtype: Any, tmp_path: Any) -> None:
     raw = torch.arange(4096).to(torch.uint8) % 2
     tensor = torch.empty(0, dtype=dtype).set_(raw.clone().untyped_storage(), 0, (4096 // dtype.itemsize,))
     model = Saving(tensor)
-    with model_engine("tiny") as engine, workload.offload(model, engine, least=0):
+    with workload.offload(model, engine, least=0):
         model(torch.ones(3)).sum().backward()
     assert Saves.found[0].dtype is dtype and Saves.found[0] is not tensor
     assert torch.equal(Saves.found[0].view(torch.uint8), raw)

@@ -22,6 +22,7 @@ from cdma.workload.dumps.steps import step_text
 from cdma.workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
 from cdma.workload.networks.published import PUBLISHED, counts
 from cdma.workload.results.paper import CSWAP, HIGHEST_RATIO, RATIO, SPEEDUPS, TORCHTITAN, VDNN, headline
+from cdma.workload.results.software import software
 from cdma.workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, default_fillings, published_networks, uniform
 from cdma.workload.timeline.efficiency import EFFICIENCY
 from cdma.workload.timeline.engine_share import DIRECTIONS
@@ -80,7 +81,8 @@ def results(progress: Callable[[str, int, int], None] | None = None) -> dict[str
         "today": _today, "offloads": _offloads, "dumps": lambda: map(dump_figures, shipped_dumps().values()),
         "networks": _networks, "headlines": _headlines, "vdnn": _vdnn, "cswap": _cswap, "policies": _policies,
         "links": _links, "engines": _engines, "densities": _densities, "drift": _drift, "sparsest": _sparsest,
-        "by_layer": published_networks, "efficiencies": _efficiencies, "published": _published}
+        "by_layer": published_networks, "efficiencies": _efficiencies, "published": _published,
+        "software": software}
     found = {}
     for number, (name, part) in enumerate(parts.items()):
         if progress is not None:
