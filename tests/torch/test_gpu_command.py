@@ -1,4 +1,4 @@
-"""``cdma gpu bench``, ``cdma train --gpu`` and the maintainer's script, rehearsed on the CPU."""
+"""``cdma gpu bench``, ``cdma train --device`` and the maintainer's script, rehearsed on the CPU."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_bench_in_text_tells_streams_that_differ(capsys: pytest.CaptureFixture[s
 
 
 def test_training(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--gpu", "cpu", "--example", "gpt2"]) == 0
+    assert main(["train", "--device", "cpu", "--example", "gpt2"]) == 0
     told = capsys.readouterr().out
     assert told.count("those of plain training") == 5
     assert all(f"gpt2     {way}" in told for way in ("plain", "save_on_cpu", "async", "compressed", "recompute"))
@@ -55,8 +55,8 @@ def test_training(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("call", "message"), [
     (("gpu", "bench", "--device", "cuda:7"), "PyTorch finds no GPU cuda:7: name one that it has"),
     (("gpu", "bench", "--device", "cpu", "--bytes", "5000"), "--bytes must be whole blocks of 4096 bytes, not 5000"),
-    (("train", "--gpu", "cpu", "--example", "sums"), "there is no example 'sums' with --gpu: there are gpt2, resnet50"),
-    (("train", "--gpu", "cpu", "--model"), "--gpu trains without an engine: leave --model out")])
+    (("train", "--device", "cpu", "--example", "sums"), "no example 'sums' with --device: there are gpt2, resnet50"),
+    (("train", "--device", "cpu", "--golden"), "--device trains without an engine: leave --golden out")])
 def test_mistakes(call: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(list(call)) == 2
     error = capsys.readouterr().err
