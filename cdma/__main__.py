@@ -41,10 +41,20 @@ exit codes: 0 done, 1 a check failed (malformed stream, differing bytes), 2 a mi
 _MOVED = {"cover": "make coverage (tools/cover.py)", "mutate": "make mutation (tools/mutate.py)"}
 """Commands of earlier versions, and what does it now."""
 
-_RENAMED = {"cdma area --engine": "name the engine, as in 'cdma area tiny'",
-            "cdma timing --engine": "name the engine, as in 'cdma timing tiny'",
-            "cdma timeline --gantt": "write --plot", "cdma alternatives --picture": "write --plot",
-            "cdma plan --picture": "write --plot", "cdma prove --config": "write --engine"}
+_RENAMED = {
+    "alternatives --picture": "write --plot",
+    "area --engine": "name the engine, as in 'cdma area tiny'",
+    "board --lines": "write --bytes, in bytes", "board --test": "write --design",
+    "capture --network": "write --example digits, sums, relu2 or llama, and -o for the folder",
+    "plan --picture": "write --plot",
+    "prove --config": "write --engine", "prove --set": "write --depth",
+    "soak --bench": "write --step",
+    "soc --kib": "write --bytes, as in --bytes 64K", "soc --memory": "write --sdram, or nothing for block RAM",
+    "timeline --gantt": "write --plot", "timeline --least-kb": "write --least, as in --least 1M",
+    "timing --device": "write --part", "timing --engine": "name the engine, as in 'cdma timing tiny'",
+    "train --gpu": "write --device, as in --device cuda", "train --model": "write --golden",
+    "train --pages": "write --page",
+    "verify --budget": "write --minutes"}
 """Options of earlier versions, and what does it now."""
 
 
@@ -56,7 +66,7 @@ class _Parser(argparse.ArgumentParser):
         found, unknown = super().parse_known_args(args, namespace)
         for word in unknown:
             option = word.partition("=")[0]
-            if now := _RENAMED.get(f"{self.prog} {option}"):
+            if now := _RENAMED.get(f"{self.prog} {option}".removeprefix("cdma ")):
                 self.error(f"{option} has gone: {now}")
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

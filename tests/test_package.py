@@ -94,7 +94,7 @@ def test_the_ci_files_commands(installed: Path) -> None:
     script = yaml.safe_load((ROOT / "docs/ci/gitlab-ci.yml").read_text())
     for index in range(1, 5):
         call, = script["shard"]["script"]
-        _run(installed, call.replace(" --budget 30", ""), CI_NODE_INDEX=str(index), CI_NODE_TOTAL="4")
+        _run(installed, call.replace(" --minutes 30", ""), CI_NODE_INDEX=str(index), CI_NODE_TOTAL="4")
     assert "\nPASSED: cdma_compressor" in _run(installed, "\n".join(script["merge"]["script"]))
 
 
@@ -103,7 +103,7 @@ def _readme() -> list[tuple[str, str]]:
     text = (ROOT / "README.md").read_text()
     block = re.findall(r"## In one command each\n\n```sh\n(.*?)```", text, re.DOTALL)[0]
     found = re.findall(r"^(cdma .*?) +# (.*)", block, re.MULTILINE)
-    assert len(found) == block.count("\n") - 1, "all lines but that of the environment"
+    assert len(found) == block.count("\n") - 2, "all lines but those of the environment and of make"
     return [(command, about) for command, about in found if not command.startswith("cdma area")]
 
 

@@ -23,7 +23,7 @@ from cdma.workload.results.figures import results
 from cdma.workload.timeline.scenario import CLOCK_MHZ, LINK, PRESET
 
 _TITLE = "What compressing activations gains"
-_CODINGS = {"blocks": "block stream", "exponents": "with exponents", "zlib": "zlib", "rle": "RLE"}
+_CODINGS = {"exponents": "exponents", "blocks": "zeros", "zlib": "zlib", "rle": "RLE"}
 
 
 def build(folder: Path) -> list[Path]:
@@ -38,26 +38,28 @@ def build(folder: Path) -> list[Path]:
             sums[name] = list(found.totals)
             pages[f"{name}.html"] = characterise_page(found)
         gains = results_page(results(progress))
-    pages = {"index.html": _index(gains.title, sums), "results.html": gains, **pages}
+    pages = {"index.html": _index(gains, sums), "results.html": gains, **pages}
     for name, page in pages.items():
         (folder / name).write_text(page.html(), encoding="utf-8")
     return [folder / name for name in pages]
 
 
-def _index(gains: str, sums: dict[str, list[Coded]]) -> Page:
+def _index(gains: Page, sums: dict[str, list[Coded]]) -> Page:
     stored = {name: totals[0] for name, totals in sums.items()}
     rows = [[f"[{name}]({name}.html)", *(fixed(whole.ratio(coding), 2) for coding in _CODINGS),
              fixed(whole.bound("blocks"), 2), fixed(whole.density.density, 3), count(whole.raw_bytes)]
             for name, whole in stored.items()]
+    ratios = [row[1] for row in rows]
     return Page(_TITLE, [
-        Section("", [("Two questions: how small activations become, and how much faster a training step is that moves "
-                     "them over a slow link. The answers come from the dumps that ship with the project.")]),
-        Section("Time", [(f"[{gains}](results.html): training steps that swap their activations, without and with the "
-                         "engine, network by network, beside the paper's figures.")]),
+        Section("", [gains.sections[0].parts[0],
+                     (f"**Coded as exponents, the dumps that ship with the project become {min(ratios)} to "
+                      f"{max(ratios)} times smaller.**")]),
+        Section("Time", [(f"[{gains.title}](results.html): training steps that swap their activations, without and "
+                         "with the engine, network by network, beside the paper's figures.")]),
         Section("Size", [
-            ("Raw bytes over packed bytes, all arrays of a dump together, as stored: the block stream that the engine "
-            "writes, the block stream with exponents, and zlib and run-length coding (RLE), the paper's baselines. No "
-            "coder that keeps non-zero values as they are passes the bound, unless zeros cluster."),
+            ("Raw bytes over packed bytes, all arrays of a dump together, as stored. The engine codes exponents or "
+             "zeros; zlib and run-length coding (RLE) are the paper's baselines. No coder that keeps non-zero values "
+             "as they are passes the bound, unless zeros cluster."),
             bars("ratio", list(_CODINGS.values()),
                  {name: [whole.ratio(coding) for coding in _CODINGS] for name, whole in stored.items()},
                  {name: whole.bound("blocks") for name, whole in stored.items()}, "bound of mask coding",

@@ -22,9 +22,6 @@ SECONDS = 230
 def main(file: str, rehearsal: bool) -> int:
     """Write the results; returns the exit code."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    if rehearsal:
-        # Threads that wait for each other take minutes on a busy machine.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
     from cdma.gpu.bench import Setup, checked_device, measure
 
     device = checked_device("cpu" if rehearsal else "cuda")

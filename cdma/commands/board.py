@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.files import write_files, written_text
-from cdma.console.options import add_command, json_option, settings_option, whole_number
+from cdma.console.numbers import byte_size
+from cdma.console.options import add_command, json_option, settings_option
 from cdma.console.output import show
 from cdma.console.progress import Progress
-from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Write the self-test image of an FPGA board: test data of every density and lines of a dump go through a whole engine,
 between memories of block RAM, to its link and back. Every byte, completion and interrupt is checked, and a UART prints
-bytes, cycles, and PASS or FAIL. --test cores tests the stand-alone cores instead, which need less room. It writes
+bytes, cycles, and PASS or FAIL. --design cores tests the stand-alone cores instead, which need less room. It writes
 Verilog, constraints, scripts for the tools, and a README.md with the commands and the expected output. --build also
 builds the image: for boards with an ECP5 a bitstream, with the clock it reaches; for boards with a Xilinx part it is
 mapped with Yosys to show the area, and Vivado makes the bitstream from the files. Pins and clocks come from the package
@@ -34,11 +34,11 @@ _EXAMPLES = """\
   cdma board ulx3s-85f --build -o ulx3s                   a bitstream: load it, open the serial port
   cdma board arty-a7-35 -o arty                           a project for Vivado
   cdma board versa-ecp5 --set lanes=2 --build             an engine of two lanes
-  cdma board ulx3s-12f --test cores                       compressor and decompressor alone
+  cdma board ulx3s-12f --design cores                       compressor and decompressor alone
   cdma board ulx3s-85f --set codings=zvc32 --dump my_dump.npz --array conv1"""
 
 _TESTS = ("engine", "cores")
-_LINES = 128
+_BYTES = 16384
 
 
 _BOARDS = [Column("board", "board"), Column("clock MHz", "clock_mhz", ".0f"), Column("bitstream by", "bitstream_by"),
@@ -55,16 +55,16 @@ def add(commands: Any) -> None:
                          _EXAMPLES, run)
     parser.add_argument("board", nargs="?", metavar="BOARD", help="which board (see --list)")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder to write into (default: the board's name)")
-    parser.add_argument("--test", choices=_TESTS, default="engine",
+    parser.add_argument("--design", choices=_TESTS, default="engine",
                         help="what is tested: a whole engine, or compressor and decompressor alone (default: engine)")
     parser.add_argument("--build", action="store_true", help="build the image and print its area")
     settings_option(parser)
     parser.add_argument("--dump", metavar="FILE",
                         help="dump whose lines go into the image (default: fire4/concat of the shipped one)")
     parser.add_argument("--array", metavar="NAME", help="which array of the dump")
-    parser.add_argument("--lines", type=whole_number, metavar="N",
-                        help="lines of 128 bytes, evenly spread over the array (default: as many as raw_bytes holds "
-                             f"for an engine, {_LINES} for the cores)")
+    parser.add_argument("--bytes", type=byte_size, metavar="SIZE",
+                        help="take so many bytes of the array, in lines of 128 evenly spread over it (default: "
+                             "raw_bytes for an engine, 16K for the cores)")
     parser.add_argument("--list", action="store_true", help="list boards and parameters, write nothing")
     json_option(parser)
 
@@ -82,8 +82,8 @@ def run(call: argparse.Namespace) -> int:
     from cdma.synth.boards.project import project
 
     of = board(call.board)
-    config = _default(call.test, of).with_settings(call.settings)
-    lines = dump_lines(call.dump, call.array, _lines(config) if call.lines is None else call.lines)
+    config = _default(call.design, of).with_settings(call.settings)
+    lines = dump_lines(call.dump, call.array, _bytes(config) if call.bytes is None else call.bytes)
     folder = Path(call.output or of.name)
     # What cannot be a folder is said before the work, and nothing is made before it is done.
     with suppress(FileNotFoundError):
@@ -94,7 +94,7 @@ def run(call: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         written = write_files(folder, files)
         built = build(of, config.name, folder, progress) if call.build else None
-    show(call, {"board": of.name, "test": call.test, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
+    show(call, {"board": of.name, "test": call.design, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
                 "configuration": config, "dump_bytes": len(lines), "files": written, "built": built},
          lambda made: "\n".join([*map(written_text, written), "", _built_text(built) if built else
                                  f"{folder / 'README.md'} says how to build and load it"]))
@@ -110,11 +110,11 @@ def _default(test: str, of: Board | None) -> SelftestConfig:
     return EngineTestConfig() if of is None else EngineTestConfig(codings=of.codings)
 
 
-def _lines(config: SelftestConfig) -> int:
-    """Lines of the dump, unless a number is given."""
+def _bytes(config: SelftestConfig) -> int:
+    """Bytes of the dump, unless a size is given."""
     from cdma.hdl.selftest.config import EngineTestConfig
 
-    return config.raw_bytes // LINE_BYTES if isinstance(config, EngineTestConfig) else _LINES
+    return config.raw_bytes if isinstance(config, EngineTestConfig) else _BYTES
 
 
 def _built_text(built: Mapping[str, Any]) -> str:
@@ -143,6 +143,6 @@ def _list() -> tuple[dict[str, Any], Callable[[Any], str]]:
     tables = [Table(_BOARDS, [{"board": name, "shown": "all" if [*of["codings"]] == every else ", ".join(of["codings"]),
                                **of} for name, of in boards.items()]).text()]
     for test, fields in parameters.items():
-        tables += [f"Parameters of --test {test}:",
+        tables += [f"Parameters of --design {test}:",
                    Table(_PARAMETERS, [{"name": name, **field} for name, field in fields.items()]).text()]
     return {"boards": boards, "parameters": parameters}, lambda _: "\n\n".join(tables)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.numbers import byte_size, one_or_more
-from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.options import add_command, json_option, refuse, whole_number
 from cdma.console.output import show
 from cdma.console.progress import Progress
 from cdma.report.table import Column, Table
@@ -30,19 +30,19 @@ Beside the dump, network.json has the network's layers and tensors, and times of
 that are not captured; cdma timeline FOLDER reads it. With --profile only times are measured, for cdma timeline
 --profile.
 
-With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is
-captured at five points of its training; --narrow rounds the activations that it keeps. With --network gpt a small
-transformer learns sums in words instead, in bfloat16: its activations are dense. With --network relu2 it has squared
-ReLU in place of GELU and SwiGLU, which brings zeros back; with --network llama it has SwiGLU alone, and norms in
+With --example digits no script is needed: a small convolutional network learns handwritten digits in seconds and is
+captured at five points of its training; --narrow rounds the activations that it keeps. With --example sums a small
+transformer learns sums in words instead, in bfloat16: its activations are dense. With --example relu2 it has squared
+ReLU in place of GELU and SwiGLU, which brings zeros back; with --example llama it has SwiGLU alone, and norms in
 float32. --accuracy trains the convolutional network with every format and several seeds, and prints the accuracies.
 
 PyTorch comes with the extra: pip install 'cdma-rtl[torch]'. docs/capture.md has names, limits, manifest, and how to
 capture from within a program."""
 
 _EXAMPLES = """\
-  cdma capture --example digits                           the worked example, as a first dump
-  cdma capture --example sums --network gpt               a dense one: bfloat16, LayerNorm, GELU, SwiGLU
-  cdma capture --example relu2 --network relu2            the same with squared ReLU: more than half are zeros there
+  cdma capture --example digits                           a worked example, as a first dump
+  cdma capture --example sums                             a dense one: bfloat16, LayerNorm, GELU, SwiGLU
+  cdma capture --example relu2                            the same with squared ReLU: more than half are zeros there
   cdma capture -o dump train.py --epochs 5                every 100th step of a script
   cdma capture -o dump --every 500 --modules 'conv*' --max-total 200M train.py
   cdma capture -o dump --steps 0,10,1000 --outputs train.py
@@ -51,13 +51,18 @@ _EXAMPLES = """\
   cdma capture --accuracy --seeds 3                       training with rounded activations"""
 
 
+_EXAMPLE = {"digits": "cnn", "sums": "gpt", "relu2": "relu2", "llama": "llama"}
+"""Networks of the worked examples by what they are called in commands."""
+
+
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "capture", "dumps of activations from a PyTorch training", _DESCRIPTION, _EXAMPLES,
                          run)
     parser.add_argument("script", nargs="?", metavar="SCRIPT.py", help="script that trains a model")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT ...", help="its arguments")
-    parser.add_argument("-o", "--output", metavar="FOLDER", help="folder of the dump")
+    parser.add_argument("-o", "--output", metavar="DIR", help="folder of the dump (default, of an example: its "
+                        "name)")
     parser.add_argument("--every", type=one_or_more, metavar="N", help="capture every Nth step (default: 100)")
     parser.add_argument("--steps", type=_steps, metavar="N,...", help="capture these steps instead")
     parser.add_argument("--modules", action="append", metavar="PATTERN", help="capture arrays of modules of this name "
@@ -79,9 +84,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--no-times", action="store_true", help="measure no times of layers beside the dump")
     parser.add_argument("--profile", metavar="FILE.json", help="write the times of the model's layers instead of a "
                         "dump, for cdma timeline --profile: five steps after three to warm up")
-    parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
-    parser.add_argument("--network", choices=("cnn", "gpt", "relu2", "llama"),
-                        help="network of the worked example (default: cnn)")
+    parser.add_argument("--example", choices=tuple(_EXAMPLE), metavar="NAME", help="train a worked example instead "
+                        f"of a script: {', '.join(_EXAMPLE)}")
     parser.add_argument("--accuracy", action="store_true", help="accuracies of the worked example with rounded "
                         "activations")
     parser.add_argument("--narrow", action="append", choices=("none", "bfloat16", "float16", "float8_e4m3"),
@@ -94,13 +98,11 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """Capture and print what was written."""
     if (call.script is not None) + (call.example is not None) + call.accuracy != 1:
-        raise ValueError("give one of a script, --example FOLDER and --accuracy")
-    if call.network is not None and call.example is None:
-        raise ValueError("--network chooses the worked example: give --example FOLDER too")
+        raise ValueError("give one of a script, --example NAME and --accuracy")
     if call.script is not None:
         return _script(call)
-    if call.output is not None or call.profile is not None:
-        raise ValueError("-o and --profile are for scripts: --example names its own folder, --accuracy writes none")
+    if call.profile is not None:
+        raise ValueError("--profile is for scripts: leave it out")
     return _accuracy(call) if call.accuracy else _example(call)
 
 
@@ -179,24 +181,23 @@ def _example(call: argparse.Namespace) -> int:
         raise ValueError("--example is captured at points of its own: leave --every, --steps and --seeds out")
     if len(call.narrow or ()) > 1:
         raise ValueError("--example is trained once: give one --narrow, or compare formats with --accuracy")
-    if call.network not in (None, "cnn") and call.narrow:
-        raise ValueError(f"--narrow is for --network cnn: autocast keeps the activations of {call.network} in bfloat16 "
-                         "already")
-    check_folder(call.example)
+    if call.example != "digits" and call.narrow:
+        raise ValueError(f"--narrow is for --example digits: autocast keeps the activations of {call.example} in "
+                         "bfloat16 already")
+    folder, network = call.output or call.example, _EXAMPLE[call.example]
+    check_folder(folder)
     from cdma.workload.capturing.example import NETWORKS, example
 
-    network = call.network or "cnn"
     with Progress() as progress:
-        done = example(call.example, network, _formats(call.narrow or ["none"])[0], progress=progress,
+        done = example(folder, network, _formats(call.narrow or ["none"])[0], progress=progress,
                        **_choices(call))
-    _print_dump(call, call.example, {"narrow": done.narrow, "accuracy": done.accuracy, "losses": done.losses,
+    _print_dump(call, folder, {"narrow": done.narrow, "accuracy": done.accuracy, "losses": done.losses,
                                      "tested": NETWORKS[network]})
     return 0
 
 
 def _accuracy(call: argparse.Namespace) -> int:
-    if call.every or call.steps:
-        raise ValueError("--accuracy writes no dump: leave --every and --steps out")
+    refuse(call, "--accuracy writes no dump", "--every", "--steps", "--output")
     from cdma.workload.capturing.example import accuracies
 
     with Progress() as progress:

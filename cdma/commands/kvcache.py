@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
     parser.add_argument("network", metavar="NETWORK|FILE.json", help="decoder (cdma timeline --list has gpt2, llama "
                         "and others) or a file with one of yours")
     parser.add_argument("--context", type=whole_number, required=True, metavar="N", help="tokens of each sequence")
-    parser.add_argument("--batch", type=whole_number, required=True, metavar="B", help="sequences")
+    parser.add_argument("--batch", type=whole_number, required=True, metavar="N", help="sequences")
     device_options(parser, "h100")
     parser.add_argument("--block", type=whole_number, default=16, metavar="TOKENS", help="tokens of a transfer, whose "
                         "keys or values of a layer are contiguous on the device (default: 16)")

@@ -26,18 +26,18 @@ exits with 1."""
 
 _EXAMPLES = """\
   cdma prove                                  all proofs (hours)
-  cdma prove --set shallow                    those of continuous integration (minutes)
+  cdma prove --depth shallow                  those of continuous integration (minutes)
   cdma prove skid fifo                        proofs whose names begin so
   cdma prove --list                           names, and what is proved
   cdma prove --engine my_engine.toml          the parts of an engine of yours (minutes)
-  cdma prove --set deep --shard 1/4 --json    a quarter of the long ones"""
+  cdma prove --depth deep --shard 1/4 --json  a quarter of the long ones"""
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "prove", "prove properties of the hardware", _DESCRIPTION, _EXAMPLES, run)
     parser.add_argument("names", nargs="*", metavar="NAME", help="proofs, or how their names begin (default: all)")
-    parser.add_argument("--set", choices=("shallow", "deep", "all"), default="all", dest="which",
+    parser.add_argument("--depth", choices=("shallow", "deep", "all"), default="all",
                         help="shallow: minutes in all; deep: the others (default: all)")
     parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="shallow proofs with the parameters of a "
                         "configuration, where they depend on any (default: the table)")
@@ -65,12 +65,12 @@ def run(call: argparse.Namespace) -> int:
                          "lines")
     if call.list:
         refuse(call, "--list proves nothing", "--again")
-        show(call, [_row(proof) for proof in choose(call.names, call.which, call.shard, proofs)],
+        show(call, [_row(proof) for proof in choose(call.names, call.depth, call.shard, proofs)],
              lambda rows: "\n".join("{name}  ({set}; {unit}; {how})\n    {claim}".format(**row) for row in rows))
         return 0
     try:
         with Progress() as progress:
-            results = prove(call.names, call.which, call.shard, proofs=proofs, jobs=call.jobs, folder=call.build_dir,
+            results = prove(call.names, call.depth, call.shard, proofs=proofs, jobs=call.jobs, folder=call.build_dir,
                             limit=call.limit, again=call.again, progress=progress)
     except MissingToolError as error:
         raise ValueError(str(error)) from error

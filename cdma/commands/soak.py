@@ -30,12 +30,12 @@ _EXAMPLES = """\
   cdma soak --minutes 60                                    an hour, with new seeds
   cdma soak --minutes 60 --shard 2/8 --seed 7               the second of eight machines
   cdma soak --minutes 10 --engine tiny --report soak        one configuration
-  cdma soak --minutes 10 --engine tiny --bench malicious    malformed streams on the RTL
+  cdma soak --minutes 10 --engine tiny --step malicious     malformed streams on the RTL
   cdma soak --streams 100000                                malformed streams on the golden model alone
   cdma soak --replay build/soak/failure-faults-7.json --waves waves
   cdma soak --minutes 5 --json | jq '.streams_rtl'"""
 
-_OF_SOAKS = ("--minutes", "--shard", "--engine", "--bench", "--report")
+_OF_SOAKS = ("--minutes", "--shard", "--engine", "--step", "--report")
 """Options that say what is drawn, for how long, and where it is said."""
 
 
@@ -43,12 +43,13 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "soak", "random configurations and traffic for as long as one likes", _DESCRIPTION,
                          _EXAMPLES, run)
-    parser.add_argument("--minutes", type=positive, default=10.0, metavar="N", help="how long (default: 10)")
+    parser.add_argument("--minutes", type=positive, default=10.0, metavar="MINUTES",
+                        help="how long (default: 10)")
     parser.add_argument("--seed", type=whole_number, metavar="N", help="of all choices (default: always another)")
     shard_option(parser, "which of how many machines this is: each makes choices of its own")
     parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="the only configuration (default: random ones)")
-    parser.add_argument("--bench", action="append", default=[], metavar="NAME", help="bench to run; may be repeated "
-                        "(default: all that a configuration calls for)")
+    parser.add_argument("--step", action="append", default=[], metavar="NAME", help="step of cdma verify; may be "
+                        "repeated (default: all benches that a configuration calls for)")
     parser.add_argument("--streams", type=one_or_more, metavar="N", help="only judge N malformed streams with the "
                         "golden model and the plain reference")
     parser.add_argument("--replay", metavar="FILE", help="run the case of a file again, and nothing else")
@@ -82,7 +83,7 @@ def _soak(call: argparse.Namespace) -> int:
         else:
             found = soak(call.minutes, seed, shard=call.shard, build_dir=Path(call.build_dir),
                          report=Path(call.report), progress=progress, config=config,
-                         benches=call.bench)
+                         benches=call.step)
     show(call, found, lambda found: _text(found, seed))
     return 1 if found.failures else 0
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cdma.console.errors import CheckError, simulation_errors
-from cdma.console.options import add_command, build_option, engine, engine_option, json_option, whole_number
+from cdma.console.numbers import byte_size
+from cdma.console.options import add_command, build_option, engine, engine_option, json_option
 from cdma.console.output import count, show
 from cdma.console.progress import Progress
 from cdma.hdl.config.extras import install
@@ -27,13 +28,13 @@ the next ones less than one."""
 _EXAMPLES = """\
   cdma soc                                                64 KiB of the shipped dump
   cdma soc --set lanes=2                                  an engine of two lanes
-  cdma soc --memory dram                                  SDRAM, with a port for each of the engine's masters
-  cdma soc my_dump.npz --array conv1 --kib 128
+  cdma soc --sdram                                        SDRAM, with a port for each of the engine's masters
+  cdma soc my_dump.npz --array conv1 --bytes 128K
   cdma soc --board ulx3s-85f -o ulx3s_soc --set pipeline=fast
   cdma soc --json | jq '.transfers[].cycles'"""
 
 _ARRAY = "fire4/concat"
-_KIB = 64
+_BYTES = 65536
 
 
 def add(commands: Any) -> None:
@@ -43,12 +44,11 @@ def add(commands: Any) -> None:
     parser.add_argument("dump", nargs="?", metavar="DUMP", help="dump with the tensor (default: the shipped one)")
     parser.add_argument("--array", metavar="NAME", help=f"which array of the dump (default: {_ARRAY} of the shipped "
                         "one)")
-    parser.add_argument("--kib", type=whole_number, default=_KIB, metavar="N",
-                        help=f"take the first N KiB of the array (default: {_KIB})")
+    parser.add_argument("--bytes", type=byte_size, default=_BYTES, metavar="SIZE",
+                        help="take so many bytes of the array, from its first on (default: 64K)")
     engine_option(parser, "tiny", "; it needs address_bits 32, and is built with write_back")
-    parser.add_argument("--memory", choices=("ram", "dram"),
-                        help="main RAM: block RAM on the bus, or SDRAM behind LiteDRAM, where each of the engine's "
-                             "masters has its own port (default: ram)")
+    parser.add_argument("--sdram", action="store_true", help="main RAM is SDRAM behind LiteDRAM, where each of the "
+                        "engine's masters has its own port (default: block RAM on the bus)")
     parser.add_argument("--board", metavar="BOARD", help="write the SoC for a board: ulx3s-85f")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder for the board's files (default: its name)")
     parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
@@ -60,8 +60,8 @@ def run(call: argparse.Namespace) -> int:
     """Simulate and print a row for each direction of each way."""
     if call.output and not call.board:
         raise ValueError("--output is for the files of a board: name one with --board, or leave it out")
-    if call.board and (call.waves or call.memory == "ram"):
-        raise ValueError(f"a board is not simulated and has SDRAM: leave out {'--waves' if call.waves else '--memory'}")
+    if call.board and call.waves:
+        raise ValueError("a board is not simulated: leave out --waves")
     import numpy as np
 
     from cdma.hdl.litex.layout import Layout, fpga
@@ -76,7 +76,7 @@ def run(call: argparse.Namespace) -> int:
     if others:
         names = ", ".join(each.name for each in (asked, *others))
         raise ValueError(f"{call.dump} has {1 + len(others)} arrays: choose one with --array ({names})")
-    tensor = np.ascontiguousarray(asked.array).reshape(-1).view(np.uint8)[:1024 * call.kib]
+    tensor = np.ascontiguousarray(asked.array).reshape(-1).view(np.uint8)[:call.bytes]
     Layout(config, tensor.size)
     # What is wrong with the call was said before LiteX is needed.
     for package in ("litex", "litedram", "litex_boards", "migen", "pythondata_cpu_vexriscv"):
@@ -97,8 +97,8 @@ def run(call: argparse.Namespace) -> int:
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
     with Progress() as progress, simulation_errors():
-        outcome = simulate_soc(config, tensor.tobytes(), asked.coding, memory=call.memory or "ram", build_dir=build_dir,
-                               waves=waves, progress=progress)
+        outcome = simulate_soc(config, tensor.tobytes(), asked.coding, memory="dram" if call.sdram else "ram",
+                               build_dir=build_dir, waves=waves, progress=progress)
     show(call, outcome, _text)
     if waves is not None and not call.json:
         print(f"waves: {waves}")

@@ -20,7 +20,7 @@ from cdma.console.networks import (
     schedule_text,
     times_text,
 )
-from cdma.console.numbers import amount, number, one_or_more, positive, share
+from cdma.console.numbers import byte_size, number, one_or_more, positive, share
 from cdma.console.options import add_command, json_option
 from cdma.console.output import lanes_text, show
 from cdma.console.progress import Progress
@@ -48,7 +48,7 @@ _EXAMPLES = """\
   cdma timeline squeezenet --densities dump.npz --json | jq '.rows[].step_ms'
   cdma timeline mine.json --profile mine_times.json       a network and times of yours
   cdma timeline captured --gpu h100                       a network as cdma capture saw it train
-  cdma timeline vgg16 --policy lms --least-kb 1024 --use 0.3
+  cdma timeline vgg16 --policy lms --least 1M --use 0.3
   cdma timeline googlenet --gpu a100 --compute tf32 --engine wide --clock 800
   cdma timeline llama --gpu h100 --positions 4096         a decoder of today, in bfloat16
   cdma timeline gpt2 --gpu a100 --batch 16 --dtype float16 --efficiency attention=0.6
@@ -73,8 +73,8 @@ def add(commands: Any) -> None:
                         help="what is swapped; all: tensors that backward needs; conv: tensors that convolutions read; "
                         "dynamic: none, conv or all, the first that fits the device; lms: by size; budget: the "
                         "largest, up to --budget (default: all)")
-    parser.add_argument("--least-kb", type=amount, default=1024, metavar="KB", help="lms: smallest tensor that is "
-                        "swapped, in 1024 bytes (default: 1024)")
+    parser.add_argument("--least", type=byte_size, default=1 << 20, metavar="SIZE", help="lms: smallest tensor "
+                        "that is swapped (default: 1M)")
     parser.add_argument("--use", type=share, default=0.5, metavar="SHARE", help="lms: share of the device's memory in "
                         "use from which tensors are swapped (default: 0.5)")
     parser.add_argument("--budget", type=positive, metavar="GB", help="budget: most that is swapped, as torchtitan's "
@@ -149,7 +149,7 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[d
     preset = call.engine or suiting_preset(link)
     engine = build_engine(preset, call.clock, call.lanes, call.beat_bytes, call.share)
     scenario = Scenario(
-        name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, link, engine,
+        name, call.gpu, call.batch, call.policy, call.least, call.use, call.memory, link, engine,
         call.density, call.densities, reached, profile, call.schedule, look_ahead(call), call.dtype, call.compute,
         call.positions, budget=call.budget, shards=call.shards)
     done = scenario.study(progress)

@@ -32,8 +32,8 @@ for a core, and up to an hour for an engine of several lanes. With --units each 
 itself. Place and route needs the extra 'boards' of this package. --sweep measures area, clock and throughput of both
 cores over beats and pipelines and of the default engine over lanes and pipelines, and marks the Pareto front."""
 
-_ESTIMATED = {"ultrascale+": "ultrascale+", "7-series": "xilinx7"}
-"""The families whose clock is estimated, by their names on the command line."""
+_ESTIMATED = ("ultrascale+", "xilinx7")
+"""The families whose clock is estimated."""
 
 _EXAMPLES = """\
   cdma timing --liberty nangate45.lib                        the engine, unit by unit and as a whole (.lib or .lib.gz)
@@ -50,9 +50,9 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "timing", "print the clock of cores and engines in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
-    parser.add_argument("--target", choices=("cells", "ecp5", *_ESTIMATED), default="cells",
+    parser.add_argument("--target", choices=("liberty", "ecp5", *_ESTIMATED), default="liberty",
                         help="cells of a library, place and route on a Lattice ECP5, or an estimate for AMD's "
-                        "UltraScale+ or 7 series (default: cells)")
+                        "UltraScale+ or 7 series (default: liberty)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library")
     parser.add_argument("--recipe", choices=("fast", "small", "plain"), default="fast",
                         help="in cells, map for short paths or few gates, or with Yosys' own scripts and without clock "
@@ -60,7 +60,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--memory-output", type=_ps, metavar="PS",
                         help="memory macros: clock-to-output time (default: 310)")
     parser.add_argument("--memory-setup", type=_ps, metavar="PS", help="memory macros: set-up time (default: 50)")
-    parser.add_argument("--device", choices=("LFE5U-25F", "LFE5U-45F", "LFE5U-85F"), default="LFE5U-85F",
+    parser.add_argument("--part", choices=("LFE5U-25F", "LFE5U-45F", "LFE5U-85F"), default="LFE5U-85F",
                         help="which ECP5 (default: LFE5U-85F)")
     parser.add_argument("--speed", type=int, choices=(6, 7, 8), default=8, help="its speed grade (default: 8)")
     parser.add_argument("--seeds", type=one_or_more, default=3, metavar="N",
@@ -90,7 +90,7 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[Any, Callab
     from cdma.synth.pnr.place import place, place_units
     from cdma.synth.timing.sweep import sweep
 
-    placing = {"device": call.device, "speed": call.speed, "seeds": call.seeds, "progress": progress}
+    placing = {"device": call.part, "speed": call.speed, "seeds": call.seeds, "progress": progress}
     if call.sweep:
         if call.plot:
             require_extra()
@@ -104,7 +104,7 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[Any, Callab
     if call.target in _ESTIMATED:
         from cdma.synth.timing.estimate import estimate
 
-        return [estimate(config, _ESTIMATED[call.target], progress) for config in configs], _estimates_text
+        return [estimate(config, call.target, progress) for config in configs], _estimates_text
     if call.target == "ecp5":
         return [place(config, **placing) for config in configs], _placed_text
     return [_in_cells(config, call, progress) for config in configs], cells_text
@@ -132,16 +132,16 @@ def _in_cells(config: Design, call: argparse.Namespace, progress: Progress) -> d
 def _check(call: argparse.Namespace) -> None:
     if call.liberty is not None:
         refuse_pipe(call.liberty).stat()    # before minutes of work
-    if call.target == "cells" and call.liberty is None:
+    if call.target == "liberty" and call.liberty is None:
         raise ValueError("timing in cells needs a cell library: give --liberty FILE, or --target ecp5")
-    if call.target != "cells" and call.liberty is not None:
-        raise ValueError(f"--liberty is for --target cells, not {call.target}")
-    if call.target != "cells" and (call.memory_output is not None or call.memory_setup is not None):
-        raise ValueError("--memory-output and --memory-setup are for --target cells: leave them out")
+    if call.target != "liberty" and call.liberty is not None:
+        raise ValueError(f"--liberty is for --target liberty, not {call.target}")
+    if call.target != "liberty" and (call.memory_output is not None or call.memory_setup is not None):
+        raise ValueError("--memory-output and --memory-setup are for --target liberty: leave them out")
     if call.units and call.target != "ecp5":
         raise ValueError("--units places the units of an engine: give it --target ecp5 (in cells engines are timed "
                          "unit by unit anyway)")
-    if call.sweep and (call.configurations or call.settings or call.target != "cells"):
+    if call.sweep and (call.configurations or call.settings or call.target != "liberty"):
         raise ValueError("--sweep measures configurations of its own in cells: give it none, and no --set or --target")
     if call.plot and not call.sweep:
         raise ValueError("--plot is for --sweep")

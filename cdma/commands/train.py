@@ -18,16 +18,17 @@ from cdma.report.table import Column, Table
 _DESCRIPTION = """\
 Train a small network twice from the same seed: plainly, and with every activation that PyTorch saves for backward in
 an engine, offloaded in the forward pass and prefetched in the backward pass. The engine is the generated Verilog in
-Verilator, between simulated memories, under the driver; with --model the golden model stands in for it, which
+Verilator, between simulated memories, under the driver; with --golden the golden model stands in for it, which
 is faster and knows no time. Losses, gradients and weights of both trainings are compared bit for bit; where one differs
 it is named, and the exit code is 1.
 
 Printed are tensors, bytes, ratio and cycles by types of values, beside the cycles that a plan predicts and those of a
 plain DMA engine of the same width. Tensors go one at a time, so no transfer hides behind another or behind computing.
 
-With --gpu there is no engine: a GPU trains networks of the classes of GPT-2 and ResNet-50 on synthetic data, plainly,
-with PyTorch's save_on_cpu, with what autograd saves on the host as it is and compressed where that pays, and with
-blocks that are computed again. Printed are the time of a step, the share of it in which the GPU codes, and peak memory.
+With --device there is no engine: a GPU trains networks of the classes of GPT-2 and ResNet-50 on synthetic data,
+plainly, with PyTorch's save_on_cpu, with what autograd saves on the host as it is and compressed where that pays, and
+with blocks that are computed again. Printed are the time of a step, the share of it in which the GPU codes, and peak
+memory.
 
 The examples are digits, a convolutional network in float32, and sums and llama, a small GPT and a small Llama in
 bfloat16 autocast; the norms of the Llama compute in float32. PyTorch comes with the extra: pip install
@@ -36,10 +37,10 @@ bfloat16 autocast; the norms of the Llama compute in float32. PyTorch comes with
 _EXAMPLES = """\
   cdma train --example digits                             a step through the Verilog of the default engine
   cdma train --example sums --engine tiny --steps 2
-  cdma train --example digits --set page_lists=true --pages 4K
+  cdma train --example digits --set page_lists=true --page 4K
   cdma train --example sums --latency 350                 memories as slow as those of the paper
-  cdma train --example digits --model --steps 100         the golden model instead of the Verilog
-  cdma train --gpu                                        GPT-2 and ResNet-50 on a GPU, by all ways
+  cdma train --example digits --golden --steps 100        the golden model instead of the Verilog
+  cdma train --device cuda                                GPT-2 and ResNet-50 on a GPU, by all ways
   cdma train --example sums --json | jq '.total.deviation'"""
 
 
@@ -47,18 +48,18 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "train", "a training step through the engine, bit for bit", _DESCRIPTION, _EXAMPLES,
                          run)
-    parser.add_argument("--example", metavar="NAME", help="the network: digits, sums or llama; with --gpu gpt2 or "
-                        "resnet50 (default: both)")
-    parser.add_argument("--gpu", nargs="?", const="cuda", metavar="DEVICE", help="train on a GPU, as PyTorch names it "
-                        "(cuda), or rehearse on the cpu")
+    parser.add_argument("--example", metavar="NAME", help="the network: digits, sums or llama; with --device gpt2 "
+                        "or resnet50 (default: both)")
+    parser.add_argument("--device", metavar="NAME", help="train on a GPU, as PyTorch names it (cuda), or rehearse on "
+                        "the cpu")
     engine_option(parser)
     parser.add_argument("--steps", type=one_or_more, default=1, metavar="N", help="training steps (default: 1)")
     parser.add_argument("--batch", type=one_or_more, metavar="N",
                         help="samples of a batch (default: digits 64, others 8)")
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help="seed of weights and batches "
                         "(default: 0)")
-    parser.add_argument("--model", action="store_true", help="the golden model instead of the Verilog")
-    parser.add_argument("--pages", type=byte_size, metavar="SIZE",
+    parser.add_argument("--golden", action="store_true", help="the golden model instead of the Verilog")
+    parser.add_argument("--page", type=byte_size, metavar="SIZE",
                         help="streams are in pages of this size, 4K to 2M, of "
                         "an engine with page_lists (default: each is in one piece)")
     parser.add_argument("--least", type=byte_size, default=4096, metavar="SIZE",
@@ -66,7 +67,7 @@ def add(commands: Any) -> None:
                         "device (default: 4K)")
     parser.add_argument("--memory", type=byte_size, metavar="SIZE",
                         help="bytes of each memory of the engine, a power of "
-                        "two; link memory holds all streams of a step (default: 4M, and 1G with --model)")
+                        "two; link memory holds all streams of a step (default: 4M, and 1G with --golden)")
     parser.add_argument("--latency", type=whole_number, default=0, metavar="CYCLES", help="cycles until the engine's "
                         "memories answer (default: 0)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
@@ -77,7 +78,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Train twice, and print what was moved and whether both came out the same."""
-    if call.gpu is not None:
+    if call.device is not None:
         return _run_gpu(call)
     if call.example is None:
         raise ValueError("give the network to train: --example digits, --example sums or --example llama")
@@ -85,8 +86,8 @@ def run(call: argparse.Namespace) -> int:
     from cdma.measure.training import trained
 
     with Progress() as progress:
-        outcome = trained(call.example, config, steps=call.steps, batch=call.batch, seed=call.seed, model=call.model,
-                          page_bytes=call.pages, least=call.least, latency=call.latency, memory_bytes=call.memory,
+        outcome = trained(call.example, config, steps=call.steps, batch=call.batch, seed=call.seed, model=call.golden,
+                          page_bytes=call.page, least=call.least, latency=call.latency, memory_bytes=call.memory,
                           clock_mhz=call.clock, build_dir=Path(call.build_dir), progress=progress)
     show(call, outcome, training_text)
     if outcome["differences"]:
@@ -104,14 +105,14 @@ _WAYS = [Column("network", "network"), Column("way", "way"), Column("ms", "milli
 
 def _run_gpu(call: argparse.Namespace) -> int:
     """Train on a GPU by all ways of saving memory, and print what each takes."""
-    refuse(call, "--gpu trains without an engine", "--engine", "--set", "--batch", "--seed", "--model", "--pages",
-           "--least", "--memory", "--latency", "--clock")
+    refuse(call, "--device trains without an engine", "--engine", "--set", "--batch", "--seed", "--golden",
+           "--page", "--least", "--memory", "--latency", "--clock")
     from cdma.gpu.bench import about, checked_device
     from cdma.gpu.steps import NETWORKS, steps
 
     if call.example not in (None, *NETWORKS):
-        raise ValueError(f"there is no example {call.example!r} with --gpu: there are {', '.join(NETWORKS)}")
-    device = checked_device(call.gpu)
+        raise ValueError(f"there is no example {call.example!r} with --device: there are {', '.join(NETWORKS)}")
+    device = checked_device(call.device)
     rows = []
     with Progress() as progress:
         for name in [call.example] if call.example else NETWORKS:

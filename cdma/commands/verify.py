@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Verify a configuration of yours: generate it, lint it, run every bench that its options call for against the golden
-model, and measure throughput and area. --list prints the steps. Each runs once, or, with --budget, again with the next
-seeds until the minutes are over; a step that the budget leaves out counts as not passed.
+model, and measure throughput and area. --list prints the steps. Each runs once, or, with --minutes, again with the next
+seeds until they are over; a step that is left out counts as not passed.
 
 --report writes a folder: junit.xml for CI systems, index.html for people, results.json, and waves of the first tests
 that failed. A failure names the transfer, block, line and byte, the signals to look at, and the command that replays
@@ -42,11 +42,11 @@ Exit code 0 says that all steps ran and passed, 1 that one failed or was not run
 
 _EXAMPLES = """\
   cdma verify tiny                                   everything once
-  cdma verify my_engine.toml --budget 60 --report report    an hour of seeds, with junit.xml and index.html
+  cdma verify my_engine.toml --minutes 60 --report report   an hour of seeds, with junit.xml and index.html
   cdma verify engine --set lanes=8 --step lint --step transfers
   cdma verify my_engine.toml --shard 1/4 --report shard1    a quarter of the steps, for one of four machines
   cdma verify --merge shard1 shard2 shard3 shard4 --report all
-  cdma verify my_engine.toml --scheduler tcp://10.0.0.1:8786 --budget 30
+  cdma verify my_engine.toml --scheduler tcp://10.0.0.1:8786 --minutes 30
   cdma verify tiny --simulator icarus --step transfers --step faults
   cdma verify tiny --step faults --seed 7 --test damaged_streams --report why
   cdma verify tiny --json | jq '.passed'"""
@@ -64,7 +64,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--test", type=_pattern, metavar="REGEX", help="with --step: tests of its bench to run, by "
                         "name (default: all)")
     parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="seed of the first runs (default: 1)")
-    parser.add_argument("--budget", type=positive, metavar="MINUTES", help="begin steps for so long, with new seeds "
+    parser.add_argument("--minutes", type=positive, metavar="MINUTES", help="begin steps for so long, with new seeds "
                         "when all have run (default: each once)")
     shard_option(parser, "run part I of N of the steps")
     parser.add_argument("--jobs", type=one_or_more, metavar="N", help="processes (default: one for each core)")
@@ -79,7 +79,7 @@ def add(commands: Any) -> None:
     json_option(parser)
 
 
-_OF_RUNS = ("--set", "--step", "--test", "--seed", "--budget", "--shard", "--jobs", "--simulator", "--scheduler",
+_OF_RUNS = ("--set", "--step", "--test", "--seed", "--minutes", "--shard", "--jobs", "--simulator", "--scheduler",
             "--no-waves", "--list")
 """Options that say what is run and how."""
 
@@ -148,7 +148,7 @@ def _verified(config: Design, call: argparse.Namespace) -> Verification:
     waves = Path(call.report) / WAVES if call.report and not call.no_waves else None
     with simulation_errors(), Progress() as progress:
         return verify(config, names=call.step, simulator=call.simulator, seed=call.seed,
-                      budget_s=call.budget and 60 * call.budget, shard=call.shard,
+                      budget_s=call.minutes and 60 * call.minutes, shard=call.shard,
                       jobs=call.jobs or os.cpu_count() or 1, scheduler=call.scheduler, tests=call.test,
                       build_dir=Path(call.build_dir), waves=waves, date=made_on(call.date),
                       replay=lambda step, seed: shlex.join([*words, "--step", step, "--seed", str(seed)]),

@@ -88,7 +88,7 @@ def check_pages(config: EngineConfig, page_bytes: int) -> int:
         If the engine has no page lists, or none with such pages.
     """
     if not config.page_lists:
-        raise ValueError(f"{config.name} has no page lists: build them (--set page_lists=true), or leave --pages out")
+        raise ValueError(f"{config.name} has no page lists: build them (--set page_lists=true), or leave --page out")
     least, most = 1 << PAGE_SIZES[0], 1 << PAGE_SIZES[-1]
     if page_bytes.bit_count() != 1 or not least <= page_bytes <= most:
         raise ValueError(f"pages must have a power of two from {least} to {most} bytes, not {page_bytes}")

@@ -116,17 +116,17 @@ def _narrows(array: np.ndarray, element_bytes: int) -> bool:
     return is_floating(array.dtype) and array.dtype.itemsize > element_bytes and element_bytes < 4
 
 
-def dump_lines(path: str | None, array: str | None, number: int) -> bytes:
-    """Lines of a dump, evenly spread over an array.
+def dump_lines(path: str | None, array: str | None, size: int) -> bytes:
+    """Lines of a dump, evenly spread over an array; ``size`` bytes, or all if there are fewer.
 
     Raises
     ------
     ValueError
-        If the dump cannot be read, the array is shorter than a line, or the number is not allowed.
+        If the dump cannot be read, the array is shorter than a line, or the size is not allowed.
     """
-
-    if not 1 <= number <= MOST_LINES:
-        raise ValueError(f"--lines must be 1 to {MOST_LINES}, not {number}")
+    number, rest = divmod(size, LINE_BYTES)
+    if rest or not 1 <= number <= MOST_LINES:
+        raise ValueError(f"--bytes must be 1 to {MOST_LINES} lines of {LINE_BYTES} bytes, not {size} bytes")
     name = array if path or array else _ARRAY
     data = np.ascontiguousarray(one_array(path or str(shipped()), name, None)).view(np.uint8).reshape(-1)
     if data.size < LINE_BYTES:

@@ -50,7 +50,7 @@ Ratios are measured on the shipped dump of a small transformer, by what made eac
 (`workload/networks/ratios.json`), and steps take the times of a roofline. Two assumptions have much influence. That
 large networks have exponents like a small one: characterise a dump of yours. That the values behind the squared ReLU
 of `relu2` have a density of {density}, as they have in a small network that
-`cdma capture --example FOLDER --network relu2` trains: give yours with `--density`. A device holds its part of
+`cdma capture --example relu2` trains: give yours with `--density`. A device holds its part of
 {copies} copies of the weights in float32, for Adam; what the GPUs exchange takes no time here. Where a step becomes
 several times as long, as of `gpt2` and `vit`, nobody swaps: computing again costs less
 ([alternatives](alternatives.md))."""

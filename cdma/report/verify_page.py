@@ -56,14 +56,15 @@ def _head(found: Verification) -> Section:
                          f"`{found.rtl}`; shards {', '.join(found.shards)}.")])
 
 
-_STEPS = [Column("step", "step"), Column("what is checked", "about"), Column("seed", "seed"),
-          Column("result", lambda outcome: str(outcome.state)),
+_STEPS = [Column("step", "step"), Column("result", lambda outcome: str(outcome.state)),
+          Column("what is checked", "about"), Column("seed", "seed"),
           Column("tests", lambda outcome: len(outcome.tests) or None, ","),
           Column("cycles", lambda outcome: outcome.cycles or None, ","), Column("seconds", "seconds", ".1f")]
-_TESTS = [Column("step", "step"), Column("seed", "seed"), Column("test", "test.name"),
-          Column("result", lambda row: str(row["test"].state)), Column("cycles", "test.cycles", ","),
-          Column("seconds", "test.seconds", ".1f")]
-_PROOFS = [Column("proof", lambda row: f"`{row['test'].name}`"), Column("what is proved", "test.about"), *_TESTS[3::2]]
+_RESULT, _SECONDS = Column("result", lambda row: str(row["test"].state)), Column("seconds", "test.seconds", ".1f")
+_TESTS = [Column("test", "test.name"), _RESULT, Column("step", "step"), Column("seed", "seed"),
+          Column("cycles", "test.cycles", ","), _SECONDS]
+_PROOFS = [Column("proof", lambda row: f"`{row['test'].name}`"), _RESULT, Column("what is proved", "test.about"),
+           _SECONDS]
 _BINS = [Column("feature", "feature"), Column("what", "about"),
          Column("bins", lambda feature: f"{feature['hit']} of {feature['bins']}", left=False),
          Column("not seen", lambda feature: ", ".join(feature["holes"][:_HOLES])

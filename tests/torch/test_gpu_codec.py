@@ -236,5 +236,6 @@ def test_what_it_imports() -> None:
     missing = ["amaranth", "cocotb", "google_crc32c", "ml_dtypes", "rich", "safetensors"]
     script = (f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
               "import torch; from cdma import gpu, workload; from cdma.golden.codec import blocks; workload.offload\n"
+              "import cdma.gpu.bench, cdma.gpu.cuda\n"
               "made = gpu.compress(torch.arange(100)); assert gpu.decompress(made).sum() == 4950")
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})

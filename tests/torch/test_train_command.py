@@ -21,7 +21,7 @@ def train(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
 
 
 def test_the_model(capsys: pytest.CaptureFixture[str]) -> None:
-    told = train(capsys, "--example", "sums", "--model", "--steps", "2", "--batch", "2")
+    told = train(capsys, "--example", "sums", "--golden", "--steps", "2", "--batch", "2")
     assert told["identical"] is True and told["differences"] == []
     assert (told["by"], told["steps"], told["batch"], len(told["losses"])) == ("model", 2, 2, 2)
     assert told["total"]["bytes"] == told["counts"]["moved_bytes"] == sum(row["bytes"] for row in told["rows"])
@@ -32,7 +32,7 @@ def test_the_model(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_norms_in_float32_save_bfloat16_values(capsys: pytest.CaptureFixture[str]) -> None:
     """By their type they are float32, and the ratio of the step 1.35."""
-    told = train(capsys, "--example", "llama", "--model")
+    told = train(capsys, "--example", "llama", "--golden")
     assert told["identical"] is True and told["network"] == "Llama"
     (norms,) = (row for row in told["rows"] if (row["dtype"], row["coding"]) == ("float32", "bfloat16"))
     assert norms["ratio"] > 2.3 and norms["bytes"] > 0.15 * told["total"]["bytes"]
@@ -50,7 +50,7 @@ def test_the_verilog(example: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_pages_in_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--example", "digits", "--model", "--batch", "4", "--set", "page_lists=true", "--pages",
+    assert main(["train", "--example", "digits", "--golden", "--batch", "4", "--set", "page_lists=true", "--page",
                  "4K"]) == 0
     text = capsys.readouterr().out
     assert "streams are in pages of 4,096 bytes" in " ".join(text.split())
@@ -60,7 +60,7 @@ def test_pages_in_text(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("call", "message"), [
     (("--example", "mnist"), "there is no example 'mnist': there are digits, sums, llama"),
     (("--example", "sums", "--batch", "5000"), "a batch must have 1 to 1024 samples, not 5000"),
-    (("--example", "digits", "--model", "--pages", "4K"), "cdma_engine has no page lists: build them"),
+    (("--example", "digits", "--golden", "--page", "4K"), "cdma_engine has no page lists: build them"),
     (("--example", "digits", "--memory", "3M"), "the memories must have a power of two of bytes, not 3145728")])
 def test_mistakes(call: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", *call]) == 2
@@ -69,7 +69,7 @@ def test_mistakes(call: tuple[str, ...], message: str, capsys: pytest.CaptureFix
 
 
 def test_a_full_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--example", "digits", "--model", "--memory", "1M"]) == 1
+    assert main(["train", "--example", "digits", "--golden", "--memory", "1M"]) == 1
     error = capsys.readouterr().err
     assert "bytes: " in error and "give the engine more memory" in error and error.count("\n") == 1
 
@@ -85,7 +85,7 @@ def test_what_differs_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: p
         return data
 
     monkeypatch.setattr(DriverEngine, "prefetch", spoiled)
-    assert main(["train", "--example", "digits", "--model", "--batch", "4"]) == 1
+    assert main(["train", "--example", "digits", "--golden", "--batch", "4"]) == 1
     told = capsys.readouterr()
     assert "are not those of plain training: failed" in told.out
     assert "training through cdma_engine differs from plain training: the gradient of" in told.err

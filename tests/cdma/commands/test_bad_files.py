@@ -45,7 +45,7 @@ WRITTEN = [
 
 FOLDERS = [
     "generate compressor -o OUT", "board arty-a7-35 -o OUT", "rules -o OUT", "capture -o OUT script.py",
-    "capture --example OUT", "verify compressor --report OUT", "simulate a.npy --build-dir OUT",
+    "capture --example digits -o OUT", "verify compressor --report OUT", "simulate a.npy --build-dir OUT",
 ]
 """Calls that write a folder."""
 

@@ -12,7 +12,7 @@ from cdma.synth.boards.catalog import BOARDS
 from cdma.workload.data import shipped
 from cdma.workload.dumps import load
 
-_SMALL = ["--test", "cores", "--set", "element_bits=32", "--set", "pipeline=small", "--lines", "1"]
+_SMALL = ["--design", "cores", "--set", "element_bits=32", "--set", "pipeline=small", "--bytes", "128"]
 _BUILT = {
     "board": "ulx3s-85f", "part": "LFE5U-85F-6BG381", "clock_mhz": 25.0, "clock": "the board's oscillator, 25 MHz",
     "used": {"luts": 1234, "flip_flops": 567, "block_ram": 8.5},
@@ -88,16 +88,16 @@ def test_a_build_that_fails_is_one_line(fails, monkeypatch: pytest.MonkeyPatch) 
 
 def test_lines_are_spread_over_the_array() -> None:
     raw = load(shipped(), "fire4/concat")["fire4/concat"].tobytes()
-    lines = dump_lines(None, None, 3)
+    lines = dump_lines(None, None, 384)
     assert [raw.find(lines[at:at + 128]) // 128 for at in (0, 128, 256)] == [0, 1023, 2047]
-    assert dump_lines(None, None, 1) == raw[:128]
+    assert dump_lines(None, None, 128) == raw[:128]
 
 
 def test_a_dump_of_the_readers_own(tmp_path: Path) -> None:
     values = np.arange(100, dtype=np.float32)
     np.save(tmp_path / "mine.npy", values)
     # Three whole lines are there, and a part of one.
-    assert dump_lines(str(tmp_path / "mine.npy"), None, 128) == values.tobytes()[:384]
+    assert dump_lines(str(tmp_path / "mine.npy"), None, 16384) == values.tobytes()[:384]
 
 
 def test_an_array_that_is_too_small_is_refused(fails, tmp_path: Path) -> None:

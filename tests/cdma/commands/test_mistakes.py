@@ -35,31 +35,32 @@ bench --only speed | golden
 bench --only timing | --liberty
 board de10 | no board 'de10': there are ulx3s-12f,
 board ulx3s-85f --array conv99 | conv99
-board ulx3s-85f --lines 0 | --lines must be 1 to 1024, not 0
-board ulx3s-85f --lines 57 | the dump's lines must be at most raw_bytes 7168, not 7296 bytes
-board ulx3s-85f --lines few | must be a whole number of 0 or more, not 'few'
+board ulx3s-85f --bytes 0 | --bytes must be 1 to 1024 lines of 128 bytes, not 0
+board ulx3s-85f --bytes 7296 | the dump's lines must be at most raw_bytes 7168, not 7296 bytes
+board ulx3s-85f --bytes few | must be bytes, for instance 65536, 64K, 4M or 1.5G, not 'few'
+board ulx3s-85f --bytes 200 | lines of 128 bytes, not 200 bytes
 board ulx3s-85f --set beat_bytes=8 | beat_bytes must be one of 16, 32, 64, not 8
 board ulx3s-85f --set element_bits=8 | unknown parameter 'element_bits'
-board ulx3s-85f --test cores --set lanes=2 | unknown parameter 'lanes'
-board ulx3s-85f --test dma | --test: invalid choice: 'dma'
+board ulx3s-85f --design cores --set lanes=2 | unknown parameter 'lanes'
+board ulx3s-85f --design dma | --design: invalid choice: 'dma'
 board | give a board: 'cdma board --list' shows those that are known
 capture --accuracy --narrow int8 | invalid choice: 'int8'
-capture --accuracy --network gpt | --network chooses the worked example: give --example FOLDER too
-capture --accuracy --steps 3 | --accuracy writes no dump
-capture --example a --accuracy | give one of a script, --example FOLDER and --accuracy
-capture --example a --every 3 | --example is captured at points of its own
-capture --example a --narrow none --narrow float16 | give one --narrow, or compare formats with
-capture --example a --network gpt --narrow float16 | --narrow is for --network cnn
-capture --example a train.py | give one of a script, --example FOLDER and --accuracy
+capture --accuracy --steps 3 -o a | --accuracy writes no dump: leave --steps and --output out
+capture --example sums --accuracy | give one of a script, --example NAME and --accuracy
+capture --example sums --every 3 | --example is captured at points of its own
+capture --example digits --narrow none --narrow float16 | give one --narrow, or compare formats with
+capture --example a | --example: invalid choice: 'a'
+capture --example relu2 --narrow float16 | --narrow is for --example digits
+capture --example sums train.py | give one of a script, --example NAME and --accuracy
 capture -o dump --every 0 train.py | must be a whole number of 1 or more, not '0'
-capture -o dump --example a | -o and --profile are for scripts
+capture --profile t.json --example sums | --profile is for scripts
 capture -o dump --form pt train.py | invalid choice: 'pt'
 capture -o dump --max-array 4X train.py | must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'
 capture -o dump --narrow float16 train.py | --narrow and --seeds are for the worked example
 capture -o dump --profile times.json train.py | give one of -o FOLDER for a dump and --profile FILE.json
 capture -o dump --steps 1,x train.py | must be a whole number of 0 or more, not 'x'
 capture train.py -o dump | before the script: cdma capture -o FOLDER train.py
-capture | give one of a script, --example FOLDER and --accuracy
+capture | give one of a script, --example NAME and --accuracy
 characterise . | is a folder without manifest.json
 characterise dump.npz --array conv9 | has no array 'conv9': there are sparse
 characterise dump.npz --date today | must be a date as 2026-11-23, not 'today'
@@ -179,10 +180,9 @@ simulate tiny | tiny is a preset, and simulate takes dumps: --engine names an en
 simulate two.npz --array other --narrow float16 | int8
 soc --array conv99 | conv99
 soc --board arty | no board 'arty' for a SoC: there are ulx3s-85f
-soc --board b --waves | a board is not simulated and has SDRAM: leave out --waves
-soc --board ulx3s-85f --memory ram | leave out --memory
+soc --board b --waves | a board is not simulated: leave out --waves
 soc --engine engine | address_bits must be 32 in a SoC, as on its bus, not 40
-soc --kib 0 | the tensor must have 4 to 245760 bytes
+soc --bytes 0 | the tensor must have 4 to 245760 bytes
 soc -o here | --output is for the files of a board
 timeline --paper --batch 3 | --batch is for one network
 timeline --paper --positions 3 | --positions is for one network
@@ -213,9 +213,9 @@ timing --liberty LIB --memory-setup soon | must be a time in ps from 0 to a mill
 timing --plot x.svg --liberty LIB | --plot is for --sweep
 timing --sweep --target ecp5 | --sweep measures configurations of its own
 timing --sweep compressor --liberty LIB | --sweep measures configurations of its own
-timing --target 7-series --liberty LIB | --liberty is for --target cells, not 7-series
-timing --target ecp5 --liberty LIB | --liberty is for --target cells
-timing --target ecp5 --memory-output 99 | --memory-output and --memory-setup are for --target cells
+timing --target xilinx7 --liberty LIB | --liberty is for --target liberty, not xilinx7
+timing --target ecp5 --liberty LIB | --liberty is for --target liberty
+timing --target ecp5 --memory-output 99 | --memory-output and --memory-setup are for --target liberty
 timing --target ecp5 --speed 9 | 9
 timing --target ultrascale+ --units tiny | --units places the units of an engine: give it --target ecp5
 timing compressor --liberty LIB --tool tables | unrecognized arguments: --tool tables
@@ -224,13 +224,13 @@ timing tiny --units --liberty LIB | in cells engines are timed unit by unit anyw
 timing | timing in cells needs a cell library: give --liberty FILE, or --target ecp5
 train --example digits --clock 0 | must be a number above 0, not '0'
 train --example digits --engine compressor | compressor is a core, not an engine
-train --example digits --pages 4X | must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'
+train --example digits --page 4X | must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'
 train --example digits --steps 0 | must be a whole number of 1 or more, not '0'
 train | give the network to train: --example digits, --example sums or --example llama
-verify --budget 0 | 0
+verify --minutes 0 | 0
 verify --jobs 0 | must be a whole number of 1 or more, not '0'
 verify --list --report r | --list runs nothing: leave --report out
-verify --merge a --step lint --budget 2 | reports that are there: leave --step and --budget out
+verify --merge a --step lint --minutes 2 | reports that are there: leave --step and --minutes out
 verify --merge file | has no results.json: give folders that cdma verify --report wrote
 verify --merge nowhere | nowhere has no results.json: give folders that cdma verify --report wrote
 verify --report file --step lint | is a file: give the name of a folder

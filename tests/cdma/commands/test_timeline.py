@@ -163,7 +163,7 @@ def test_policies(cdma: Callable[..., Any]) -> None:
     assert counts == {"all": 20, "conv": 13, "dynamic": 0}
     tight = cdma("timeline", "vgg16", "--policy", "dynamic", "--memory", 9, "--json").json
     assert tight["swapped_tensors"] == 13
-    big = cdma("timeline", "vgg16", "--policy", "lms", "--least-kb", 1_000_000, "--use", 0, "--json").json
+    big = cdma("timeline", "vgg16", "--policy", "lms", "--least", "1G", "--use", 0, "--json").json
     assert big["swapped_tensors"] == 2                    # conv1_1 and conv1_2 have 1.5 GiB, no other 1 GB
 
 

@@ -65,7 +65,8 @@ def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str], c
     assert {"lint", "area", *(test["name"] for test in bench["tests"])} <= names
     page = (report / "index.html").read_text()
     check_html(page, "passed")
-    assert "<strong>PASSED: cdma_paper_compressor" in page and '<td class="left passed">passed</td>' in page
+    assert "<strong>PASSED: cdma_paper_compressor" in page
+    assert '<td class="left">lint</td><td class="left passed">passed</td>' in page
     assert "kGE" in page
     assert bench["bins"]
     assert "What the benches saw of the coverage plan" in page
@@ -144,11 +145,11 @@ def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(monkeypatch: pyte
                                                                cdma: Callable[..., Any]) -> None:
     monkeypatch.setattr(verification, "run_step", _quick)
     steps = ("--step", "lint", "--step", "bus_models")
-    done = cdma(*_CORE, *steps, "--budget", "0.05", "--json")
+    done = cdma(*_CORE, *steps, "--minutes", "0.05", "--json")
     assert done.code == 0
     seeds = [(each["step"], each["seed"]) for each in done.json["outcomes"]]
     assert seeds[:3] == [("lint", 1), ("bus_models", 1), ("bus_models", 2)]
-    done = cdma(*_CORE, *steps, "--budget", "1e-9")
+    done = cdma(*_CORE, *steps, "--minutes", "1e-9")
     assert done.code == 1
     assert "2 not run" in done.out
     assert done.out.count("INCOMPLETE: cdma_paper_compressor") == 1

@@ -94,7 +94,7 @@ def test_streams_are_those_of_the_golden_model(kernels: Kernels) -> None:
 def test_verdicts_of_single_blocks(kernels: Kernels) -> None:
     """Payloads of other writers, whole and damaged."""
     rng = np.random.default_rng(1)
-    right, rounds = 0, 3000 if kernels.lines == 32 else 400
+    right, rounds = 0, 3000 if kernels.lines == 32 else 200
     for number in range(rounds):
         payload = bytearray(free_payload(2, kernels.lines, number % 300))
         if number >= rounds // 10:

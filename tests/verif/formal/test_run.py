@@ -120,7 +120,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report["passed"] and [result["name"] for result in report["results"]] == ["skid"]
     assert main(["prove", "skid", "spare", "--build-dir", str(tmp_path)]) == 0
     assert "2 of 2 proved" in capsys.readouterr().out
-    assert main(["prove", "--list", "--set", "shallow"]) == 0
+    assert main(["prove", "--list", "--depth", "shallow"]) == 0
     assert "skid" in capsys.readouterr().out
     assert main(["prove", "lane_splitter", "spare", "--engine", "tiny", "--build-dir", str(tmp_path)]) == 0
     assert "1 with parameters of the configuration: lane_splitter\n" in capsys.readouterr().out

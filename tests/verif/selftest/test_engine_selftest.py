@@ -26,7 +26,7 @@ from tests.hdl.selftest.reference import Line, generated
 pytestmark = extended
 Runs = list[tuple[list[str], dict[str, int]]]
 _CONFIG = EngineTestConfig(baud=3_000_000, pause_ms=1, codings=board("ulx3s-85f").codings)
-_LINES = dump_lines(None, None, _CONFIG.raw_bytes // 128)
+_LINES = dump_lines(None, None, _CONFIG.raw_bytes)
 _LENGTHS = lengths(_CONFIG, len(_LINES))
 _ITEMS = len(_LENGTHS)
 _PAGE = Path(__file__).resolve().parents[3] / "docs/boards.md"

@@ -16,7 +16,7 @@ from cdma.measure.arrays import dump_lines
 from tests.hdl.selftest.reference import Line, generated
 
 _CONFIG = CoresTestConfig(pause_ms=1, baud=3_000_000)
-_LINES = dump_lines(None, None, 128)
+_LINES = dump_lines(None, None, 16384)
 _PAGE = Path(__file__).resolve().parents[3] / "docs/boards.md"
 _LATENCY = 60
 Runs = list[tuple[list[str], dict[str, int]]]

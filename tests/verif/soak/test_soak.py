@@ -143,12 +143,12 @@ def test_streams_alone(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("words", "says"), [
     (("--waves", "w"), "give its file with --replay"),
-    (("--bench", "nothing"), "there is no bench nothing: the benches are buffer_parity, faults"),
-    (("--streams", "2", "--bench", "faults"), "--streams simulates nothing: leave --bench out"),
+    (("--step", "nothing"), "there is no bench nothing: the benches are buffer_parity, faults"),
+    (("--streams", "2", "--step", "faults"), "--streams simulates nothing: leave --step out"),
     (("--replay", "x", "--report", "r", "--minutes", "2"), "leave --minutes and --report out"),
     (("--replay", "none.json"), "does not exist"),
     (("--engine", "compressor"), "compressor is a core, not an engine"),
-    (("--engine", "tiny", "--bench", "windows", "--minutes", "0.0001"), ("cdma_tiny_engine has no bench windows: its "
+    (("--engine", "tiny", "--step", "windows", "--minutes", "0.0001"), ("cdma_tiny_engine has no bench windows: its "
      "benches are transfers, faults"))])
 def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["soak", *words]) == 2
