@@ -52,8 +52,7 @@ _RENAMED = {
     "soc --kib": "write --bytes, as in --bytes 64K", "soc --memory": "write --sdram, or nothing for block RAM",
     "timeline --gantt": "write --plot", "timeline --least-kb": "write --least, as in --least 1M",
     "timing --device": "write --part", "timing --engine": "name the engine, as in 'cdma timing tiny'",
-    "train --gpu": "write --device, as in --device cuda", "train --model": "write --golden",
-    "train --pages": "write --page",
+    "train --model": "write --golden", "train --pages": "write --page",
     "verify --budget": "write --minutes"}
 """Options of earlier versions, and what does it now."""
 

@@ -19,7 +19,7 @@ runs. Beside them are values of several densities, the copies over the link, and
 installed. --device cpu rehearses all that without a GPU, with the golden model in the place of the kernels.
 
 PyTorch and Triton come with the extra: pip install 'cdma-rtl[gpu]'. docs/gpu.md has the kernels, and what was measured;
-cdma train --device measures training steps."""
+cdma train --gpu measures training steps."""
 
 _EXAMPLES = """\
   cdma gpu bench

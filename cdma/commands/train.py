@@ -40,7 +40,7 @@ _EXAMPLES = """\
   cdma train --example digits --set page_lists=true --page 4K
   cdma train --example sums --latency 350                 memories as slow as those of the paper
   cdma train --example digits --golden --steps 100        the golden model instead of the Verilog
-  cdma train --device cuda                                GPT-2 and ResNet-50 on a GPU, by all ways
+  cdma train --gpu                                        GPT-2 and ResNet-50 on a GPU, by all ways
   cdma train --example sums --json | jq '.total.deviation'"""
 
 
@@ -52,6 +52,7 @@ def add(commands: Any) -> None:
                         "or resnet50 (default: both)")
     parser.add_argument("--device", metavar="NAME", help="train on a GPU, as PyTorch names it (cuda), or rehearse on "
                         "the cpu")
+    parser.add_argument("--gpu", action="store_const", const="cuda", dest="device", help="the same as --device cuda")
     engine_option(parser)
     parser.add_argument("--steps", type=one_or_more, default=1, metavar="N", help="training steps (default: 1)")
     parser.add_argument("--batch", type=one_or_more, metavar="N",

@@ -16,6 +16,7 @@ _SEVERAL = {
     "--array": "a name, or with * and ? those of keys and of values",
     "--efficiency": "of layers by kind, or of all",
     "--engine": "a preset or a file; a preset where cycles were measured",
+    "--gpu": "one that is modelled, or that of the machine",
     "--memory": "of simulated memories in bytes, of a GPU in GB",
     "--narrow": "the formats that it is for, with none or without",
     "--output": "a folder, or a file of the kind that is written",

@@ -23,7 +23,7 @@ def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_torch")
-@pytest.mark.parametrize("call", [("-o", "dump", "train.py"), ("--example", "dump"), ("--accuracy",)])
+@pytest.mark.parametrize("call", [("-o", "dump", "train.py"), ("--example", "digits", "-o", "dump"), ("--accuracy",)])
 def test_without_pytorch(call: tuple[str, ...], fails: Callable[..., str]) -> None:
     Path("train.py").write_text("import torch\n")
     assert "PyTorch is not installed, and this needs it: pip install 'cdma-rtl[torch]'" in fails("capture", *call)
@@ -36,7 +36,7 @@ def test_all_else_works_without_pytorch(cdma: Callable[..., Outcome]) -> None:
 
 
 @pytest.mark.usefixtures("no_torch")
-@pytest.mark.parametrize("call", [("-o", "dump", "train.py"), ("--example", "dump")])
+@pytest.mark.parametrize("call", [("-o", "dump", "train.py"), ("--example", "digits", "-o", "dump")])
 def test_a_dump_is_never_written_over(call: tuple[str, ...], fails: Callable[..., str], tmp_path: Path) -> None:
     Manifest(tmp_path / "dump", "Net").save()
     Path("train.py").write_text("raise SystemExit('the script is not run')\n")
@@ -44,7 +44,7 @@ def test_a_dump_is_never_written_over(call: tuple[str, ...], fails: Callable[...
 
 
 @pytest.mark.usefixtures("no_torch")
-@pytest.mark.parametrize("call", [("-o", "file/dump", "train.py"), ("--example", "file/dump")])
+@pytest.mark.parametrize("call", [("-o", "file/dump", "train.py"), ("--example", "digits", "-o", "file/dump")])
 def test_a_folder_that_cannot_be_made_is_found_before_the_training(call: tuple[str, ...], fails: Callable[..., str],
                                                                    tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 
-@pytest.mark.parametrize("call", [("--example", "digits"), ("--example", "sums", "--model")])
+@pytest.mark.parametrize("call", [("--example", "digits"), ("--example", "sums", "--golden")])
 def test_without_pytorch(call: tuple[str, ...], fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(sys.modules):
         if name.startswith(("cdma.workload.capturing", "cdma.workload.training")):
