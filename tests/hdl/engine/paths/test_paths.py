@@ -151,7 +151,7 @@ def _row(bench: PathBench, count: int, **harms: Any) -> list[Descriptor]:
 
 
 @_both
-@pytest.mark.parametrize(("config", "pauses"), [(LEAN, 0.2), (UNEVEN, 0.0), (SINGLE, 0.3)])
+@pytest.mark.parametrize(("config", "pauses"), [(LEAN, 0.2), (UNEVEN, 0.1), (SINGLE, 0.3)])
 def test_transfers_overlap(config: EngineConfig, pauses: float, operation: Operation) -> None:
     bench = PathBench(config, operation, seed=5, pauses=pauses)
     asked = _row(bench, 12)
