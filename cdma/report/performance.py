@@ -117,7 +117,8 @@ _OPTIONS = """\
 Each option of the engine by itself, added to `paper` with its six lanes, as `cdma bench --only engine_options --liberty
 FILE` measures it. kGE and its growth are of the logic of all units and lanes, memory is that in macros. The clock is
 that of the engine mapped flat with one of its lanes, or of its slowest unit if that is slower. What parity takes is
-mostly the trees over the rows of the buffers, which are as wide as a beat and more."""
+mostly the trees over the rows of the buffers, which are as wide as a beat and more. `pipeline=fast` was measured before
+it had registers in the decompressors: it is larger now."""
 
 _PNR = """\
 Placed and routed by {nextpnr} on an {device}, which has {luts:,} LUTs and {block_ram} block RAMs of 18 kbit, as `cdma
@@ -144,7 +145,8 @@ Both cores over beats and pipelines, all element sizes, and the default engine o
 timing --sweep` prints them. Throughput is raw bytes at one beat per cycle and lane, which the cores reach; the link
 carries that when the ratio is lanes x beat / link beat or more. The clock of an engine is that of its slowest unit,
 and its area includes its memories. The table has the Pareto front: no other point of the design has less area and as
-much throughput. {library} (recipe {recipe}), timed with {tool}."""
+much throughput. {library} (recipe {recipe}), timed with {tool}. Engines in the pipeline `fast` were measured before
+their decompressors had one."""
 
 _GOLDEN = """\
 Speed in GB of raw data per second of one core's time, in one run on the same data: the golden model with each coding of
