@@ -283,7 +283,7 @@ class BlockCompressor(wiring.Component):
         m.d.sync += room.eq((ended + taken < _BLOCKS) & (writer.level < 2 * tag_rows) & ~waits)
 
     def _input(self, m: Module, store: StreamFifo | ProtectedFifo, scanned: Skid, writer: TagWriter,
-               facts: MetadataWriter | None) -> tuple[Value, Signal]:
+               facts: MetadataWriter | None) -> tuple[Value, Value]:
         """Divides packets into blocks, and clears what is behind a packet's last element.
 
         Returns whether a block ends now, and the signal that lets beats in.
