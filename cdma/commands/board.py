@@ -34,7 +34,7 @@ _EXAMPLES = """\
   cdma board ulx3s-85f --build -o ulx3s                   a bitstream: load it, open the serial port
   cdma board arty-a7-35 -o arty                           a project for Vivado
   cdma board versa-ecp5 --set lanes=2 --build             an engine of two lanes
-  cdma board ulx3s-12f --design cores                       compressor and decompressor alone
+  cdma board ulx3s-12f --design cores                     compressor and decompressor alone
   cdma board ulx3s-85f --set codings=zvc32 --dump my_dump.npz --array conv1"""
 
 _TESTS = ("engine", "cores")
