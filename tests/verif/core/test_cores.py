@@ -41,7 +41,7 @@ def test_preset(preset: str, bench: Bench) -> None:
     ("block_compressor", "codings=zvc32", 0.05), ("block_decompressor", "codings=zvc32", 0.05)])
 def test_other_shapes(core: str, setting: str, share: float, bench: Bench) -> None:
     config = _load(core).replace(name=f"cdma_{core}_{setting.partition('=')[2]}").with_settings([setting])
-    bench(config, f"cdma.verif.core.benches.{core}", share=1.0 if FULL else share)
+    bench(config, f"cdma.verif.core.benches.{config.core}", share=1.0 if FULL else share)
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
