@@ -88,7 +88,7 @@ class _State:
         self.turn = Signal(3, name="turn")
         self.total_in = Signal(32, name="total_in")
         self.parts = Signal(len(part_sums(self.held, self.total_in)), name="parts", reset_less=True)
-        self.copies = Signal(name="copies")
+        self.copies, self.fills = Signal(name="copies"), Signal(name="fills")
 
     def at(self, area: _Area, where: Value | None = None) -> Value:
         """Address in an area of the memory, by default of the current word."""
@@ -100,14 +100,16 @@ class Store(wiring.Component):
 
     ::
 
-        fill --------------------\\
+        fill --------------------\\              fill (several ahead) --\\
         command -- write --------+--> [memory, synchronous read] --+--> record --> (queues)
                                  |                                 +--> [register] --> read_data
         events --> [small, adds  |                                        |
         account --> up] ---------|--------------------------> [add] <-----+
                                  +-------------------------------+
 
-    All descriptors enter the queues from here: from a window, or from the area where ring entries are collected.
+    All descriptors enter the queues from here: from a window, or from a ring. If the engine reads several entries of
+    rings ahead, all words of an entry are there when it is offered, and go to the queue one after the other; else they
+    are collected in the memory first.
     Counters are kept in the memory. Events are first counted in short registers, which are added to the memory in
     turn. After reset the memory is cleared, which takes 128 cycles.
 
@@ -123,7 +125,8 @@ class Store(wiring.Component):
     fill : In
         Words of a ring's entry: ``valid``, ``word``, ``data``; taken with ``ready``.
     push, push_direction : In
-        Push the entry into a direction's queue; held until ``pushed``.
+        Direction of the entry. Push it into the queue of that; held until ``pushed``. With several entries ahead it is
+        pushed with its last word, and ``push`` is not used.
     pushed : Out(1)
         The entry has been pushed.
     record : Out(record_port())
@@ -161,7 +164,6 @@ class Store(wiring.Component):
             self.command.read_data.eq(s.held),
             self.direction.eq(s.direction),
             self.from_ring.eq(s.from_ring),
-            self.record.data.eq(s.read.data),
         ]
         self._addend(m, s, small)
         self._copied(m, s)
@@ -185,9 +187,10 @@ class Store(wiring.Component):
         copied = Signal(_WORD_BITS, reset_less=True)
         m.d.sync += [copied.eq(s.word), s.copies.eq(0)]
         m.d.comb += [
-            self.record.write.eq(s.copies),
-            self.record.word.eq(copied),
-            self.record.push.eq(s.copies & (copied == RECORD_WORDS - 1)),
+            self.record.write.eq(s.copies | s.fills),
+            self.record.word.eq(Mux(s.fills, self.fill.word, copied)),
+            self.record.data.eq(Mux(s.fills, self.fill.data, s.read.data)),
+            self.record.push.eq(self.record.write & (self.record.word == RECORD_WORDS - 1)),
         ]
 
     def _choose(self, m: Module, s: _State) -> None:
@@ -202,6 +205,7 @@ class Store(wiring.Component):
         with m.State("wait"):
             m.d.sync += [s.word.eq(0), s.from_ring.eq(0), s.commanded.eq(0), s.summed.eq(0)]
             with m.If(self.fill.valid):
+                m.d.sync += [s.direction.eq(self.push_direction), s.from_ring.eq(1)]
                 m.next = "fill"
             with m.Elif(self.push):
                 m.d.sync += [s.direction.eq(self.push_direction), s.from_ring.eq(1)]
@@ -228,14 +232,19 @@ class Store(wiring.Component):
         """States that move words of records: from a ring, to a queue, and between bus and window."""
         command = self.command
         with m.State("fill"):
-            m.d.comb += [
-                self.fill.ready.eq(1),
-                s.write.en.eq(self.fill.valid),
-                s.write.addr.eq(s.at(_Area.RING, Cat(self.fill.word, Const(0, 1)))),
-                s.write.data.eq(self.fill.data),
-            ]
-            with m.If(~self.fill.valid):
-                m.next = "wait"
+            m.d.comb += self.fill.ready.eq(1)
+            if self._config.entries_ahead > 1:
+                m.d.comb += s.fills.eq(self.fill.valid)
+                with m.If(self.record.push):
+                    m.next = "wait"
+            else:
+                m.d.comb += [
+                    s.write.en.eq(self.fill.valid),
+                    s.write.addr.eq(s.at(_Area.RING, Cat(self.fill.word, Const(0, 1)))),
+                    s.write.data.eq(self.fill.data),
+                ]
+                with m.If(~self.fill.valid):
+                    m.next = "wait"
         with m.State("copy"):
             m.d.comb += [
                 s.read.en.eq(1),
