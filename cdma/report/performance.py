@@ -82,7 +82,7 @@ fragment begins at a block of its own, and these lie side by side; density {dens
 min(lanes x beat, ratio x link), and behind the comma the cycles from the end of a transfer to the end of the next one:
 one direction at a time in order, then in random order, then with both directions at the same time.
 
-What limits short fragments is not the ports: the engine reads one entry of the rings at a time, which takes about 45
+What limits short fragments is not the ports: the engine reads one entry of the rings at a time, which takes about 48
 cycles and the latency of the link, for both directions together, so that with 350 cycles a transfer takes about 400
 whatever it moves. Then come the store of control, which takes 57 cycles for a transfer, and the places of the queue of
 completions, each of which is taken from the check of a descriptor to the response to its record."""
