@@ -124,8 +124,9 @@ async def test_an_entry_that_cannot_be_read(bench: Bench, ctx: Any, bad_beat: in
 
 
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
-@simulated(lambda link_beat_bytes: Bench(CONFIG.replace(
-    beat_bytes=16, link_beat_bytes=link_beat_bytes, transfers_in_flight=6), seed=link_beat_bytes, pauses=0.2, latency=60))
+@simulated(lambda link_beat_bytes: Bench(
+    CONFIG.replace(beat_bytes=16, link_beat_bytes=link_beat_bytes, transfers_in_flight=6), seed=link_beat_bytes,
+    pauses=0.2, latency=60))
 async def test_entries_behind_one_that_cannot_be_read(bench: Bench, ctx: Any, link_beat_bytes: int) -> None:
     """They are on the way when it fails, those of both rings, and are read again; none is lost or comes twice."""
     base = 0x55_0000_4000
