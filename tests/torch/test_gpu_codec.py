@@ -219,13 +219,14 @@ def test_kernels_compile_without_a_gpu(coding: Coding, arch: int) -> None:
                    check=True, env=environment | {"PYTHONPATH": str(ROOT)})
 
 
-@pytest.mark.parametrize(("arch", "block_bytes"), [(80, 4096), (90, 4096), (90, 512), (90, 32768)])
-def test_cuda_compiles_without_a_gpu(arch: int, block_bytes: int) -> None:
+@pytest.mark.parametrize(("arch", "block_bytes", "value_bytes"), [
+    (80, 4096, 2), (90, 4096, 2), (90, 32768, 2), (80, 4096, 4), (90, 4096, 4), (90, 512, 4)])
+def test_cuda_compiles_without_a_gpu(arch: int, block_bytes: int, value_bytes: int) -> None:
     from cdma.gpu import cuda, nvrtc
 
     if nvrtc.compiler() is None:
         pytest.skip("NVRTC is not installed: it is in the extra gpu on x86-64")
-    code = cuda.code(block_bytes, arch)
+    code = cuda.code(block_bytes, value_bytes, arch)
     assert all(f"cdma_{kernel}".encode() in code for kernel in ("measure", "encode", "decode"))
     with pytest.raises(RuntimeError, match=r'NVRTC does not compile x\.cu: x\.cu\(1\): error: '):
         nvrtc.cubin("kernel", "x.cu", arch)
