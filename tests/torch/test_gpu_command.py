@@ -64,7 +64,7 @@ def test_mistakes(call: tuple[str, ...], message: str, capsys: pytest.CaptureFix
 
 
 def test_shares_are_of_the_steps_that_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdma.gpu.rule.Rule.packs", lambda *_: True)
+    monkeypatch.setattr("cdma.gpu.rule.Rule.choose", lambda *_: "packed")
     row, = steps("cpu", "gpt2", ("compressed",), runs=2)
     assert 0 < row["codec_share"] < 1
     assert row["link_bytes"] < row["raw_bytes"] == row["engine"]["raw_bytes"] / 4

@@ -48,12 +48,13 @@ class Kernels:
 
 @pytest.fixture(scope="module", params=SHAPES, ids=lambda shape: f"{8 * shape[0]} bits, {128 * shape[1]} bytes")
 def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kernels:
+    value_bytes, lines = request.param
     made = tmp_path_factory.mktemp("cuda") / "exponents.so"
-    options = ["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", f"-DVALUE_BYTES={request.param[0]}",
-               f"-DLINES={request.param[1]}", "-x", "c", "-shared", "-fPIC", "-fsanitize=undefined",
+    options = ["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", f"-DVALUE_BYTES={value_bytes}",
+               f"-DLINES={lines}", "-x", "c", "-shared", "-fPIC", "-fsanitize=undefined",
                "-fno-sanitize-recover"]
     subprocess.run([shutil.which("gcc") or "cc", *options, "-o", str(made), str(SOURCE)], check=True)
-    return Kernels(*request.param, made)
+    return Kernels(value_bytes, lines, made)
 
 
 def raws(size: int, value_bytes: int) -> Iterator[bytes]:
