@@ -10,9 +10,9 @@
 The length of a stream is known to the device first, so it is copied one tensor late: until then a tensor waits in
 device memory, compressed. What comes back waits there compressed too, until just before it is used.
 
-Streams take what they need of the slab, wherever there is room first. A ring would need no less: backward frees in the
-reverse order, in which both give the last bytes back. Where graphs overlap, or one is retained, a ring waits for its
-oldest stream, and needed up to 1.9 times the bytes that are live; the first place that fits needed 1.08 at most.
+Streams take what they need of the slab, at the first place that fits. A ring needs as much in a plain step, where
+backward frees in the reverse order. Where graphs overlap, or one is retained, a ring waits for its oldest stream: in
+simulated steps of such kinds it needed up to 1.9 times the bytes that are in use, the first place that fits 1.08 times.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cdma.golden.codec.blocks import BLOCK_BYTES, HEADER_BYTES
+from cdma.golden.codec.narrowing import Narrowing
 from cdma.gpu.codec import Packed, compress, expand, suiting
 from cdma.gpu.rule import POLICIES, Rule
 from cdma.gpu.streams import streams_of
@@ -115,6 +116,9 @@ class GpuEngine:
         Tensors that may wait for their copy.
     policy
         ``packed``, ``plain`` or ``stays`` for all tensors; None: :class:`Rule` decides for each.
+    narrowing
+        Round all float32 tensors to :attr:`Narrowing.BFLOAT16` or ``FLOAT16``, which go compressed then: training
+        differs from plain training, but in the same way whatever the times are.
 
     Members
     -------
@@ -125,7 +129,8 @@ class GpuEngine:
     takes_tensors = True
 
     def __init__(self, device: Any = "cuda", *, slab_bytes: int = 1 << 30, budget: int = 0, ahead: int | None = None,
-                 ahead_bytes: int | None = 256 << 20, late: int = 1, policy: str | None = None) -> None:
+                 ahead_bytes: int | None = 256 << 20, late: int = 1, policy: str | None = None,
+                 narrowing: int = Narrowing.NONE) -> None:
         if policy not in (None, *POLICIES):
             raise ValueError(f"the policy must be {', '.join(POLICIES)} or None, not {policy!r}")
         self.device, self.totals, self.rule = torch.device(device), Totals(), Rule(policy, budget)
@@ -133,7 +138,7 @@ class GpuEngine:
         self._slab = self._streams.pinned(slab_bytes)
         self._places = Places(0, slab_bytes, _GRAIN)
         self._ahead, self._ahead_bytes = (float("inf") if each is None else each for each in (ahead, ahead_bytes))
-        self._late = late
+        self._late, self._narrowing = late, Narrowing(narrowing)
         self._out, self._back = self._streams.stream(), self._streams.stream()
         self._waiting: deque[_Kept] = deque()
         self._live: dict[_Kept, None] = {}
@@ -171,10 +176,14 @@ class GpuEngine:
         kind = (dtype, data.numel())
         first = self._begin("forward", kind)
         packed = length = None
-        choice = self.rule.choose(kind, data.numel(), self.rule.budget - self.totals.stayed_bytes)
-        if choice == "packed":
-            size = getattr(torch, dtype).itemsize
-            packed = compress(data, suiting(size))
+        if self._narrowing and dtype == "float32" and not (data.numel() | data.storage_offset()) % 4:
+            choice = "packed"
+            packed = compress(data.view(torch.float32), narrowing=self._narrowing)
+        else:
+            choice = self.rule.choose(kind, data.numel(), self.rule.budget - self.totals.stayed_bytes)
+            if choice == "packed":
+                packed = compress(data, suiting(getattr(torch, dtype).itemsize))
+        if packed is not None:
             there, length = packed.stream, packed.length.to("cpu", non_blocking=True)
         else:
             # Into memory of its own: the tensor may change before it is copied, and in ways that nothing counts.
@@ -208,7 +217,8 @@ class GpuEngine:
         self._streams.after(kept.back[1])
         if kept.packed is not None:
             first = self._streams.mark()
-            data, right = expand(replace(kept.packed, stream=data))
+            values, right = expand(replace(kept.packed, stream=data))
+            data = values.view(torch.uint8)
             self._right &= right
             self._timed.append(("decode", kept.kind, kept.size, (first, self._streams.mark())))
         self._end("backward")

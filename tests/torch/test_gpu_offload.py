@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cdma import workload
+from cdma.golden.codec.narrowing import Narrowing
 from cdma.gpu import GpuEngine
 from cdma.gpu.rule import POLICIES, Rule
 from cdma.gpu.streams import streams_of
@@ -201,6 +202,16 @@ def test_copies_are_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
             for each in handles:
                 engine.free(each)
         assert waiting
+
+
+@pytest.mark.parametrize("form", [Narrowing.BFLOAT16, Narrowing.FLOAT16])
+def test_narrowing_by_choice(form: Narrowing) -> None:
+    values = torch.randn(5000, generator=torch.Generator().manual_seed(1))
+    with GpuEngine("cpu", slab_bytes=1 << 16, policy="plain", narrowing=form) as engine:
+        held = engine.offload(values.view(torch.uint8), "float32"), engine.offload(values.view(torch.uint8), "int32")
+        rounded, same = (engine.prefetch(each).view(torch.float32) for each in held)
+    assert torch.equal(same, values) and torch.equal(rounded, values.to(getattr(torch, form.name.lower())).float())
+    assert engine.totals.link_bytes < 1.5 * values.nbytes + 100
 
 
 def test_a_stream_that_is_spoiled_is_told() -> None:
