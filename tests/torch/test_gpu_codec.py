@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -23,7 +24,9 @@ from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.errors import StreamError
 from cdma.golden.codec.narrowing import NARROWED_CODINGS, narrow, widen
 from cdma.golden.codec.smallest import SIZED, smallest
+from cdma.gpu.cuda import CudaKernels
 from cdma.workload.dumps import load
+from tests.cdma.gpu.test_exponents import Kernels
 from tests.golden.codec.test_blocks_errors import CASES
 from tests.golden.samples import corners, damaged, floats, free_payload, outcome, raws
 
@@ -230,6 +233,24 @@ def test_cuda_compiles_without_a_gpu(arch: int, block_bytes: int, value_bytes: i
     assert all(f"cdma_{kernel}".encode() in code for kernel in ("measure", "encode", "decode"))
     with pytest.raises(RuntimeError, match=r'NVRTC does not compile x\.cu: x\.cu\(1\): error: '):
         nvrtc.cubin("kernel", "x.cu", arch)
+
+
+@pytest.mark.parametrize("coding", [Coding.BFLOAT16, Coding.FLOAT32], ids=lambda coding: coding.name)
+def test_cuda_has_whole_blocks_and_triton_the_last(coding: Coding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                   ) -> None:
+    """The kernels' build for the host in the place of a GPU's."""
+    built, launched = Kernels(coding.element_bytes, 4, tmp_path), []
+
+    def launch(name: str, sizes: tuple[int, int], first: Any, count: int, *others: Any) -> None:
+        assert sizes == (512, coding.element_bytes)
+        launched.append((name, count))
+        built.library[name](*(ctypes.c_void_p(each.data_ptr()) if isinstance(each, torch.Tensor) else each
+                              for each in (first, *others)), ctypes.c_int64(count))
+
+    monkeypatch.setattr("cdma.gpu.cuda._launch", launch)
+    monkeypatch.setattr("cdma.gpu.codec.kernels", lambda device, backend=None: CudaKernels())
+    check(floats(1900 // coding.element_bytes, coding.element_bytes, 3), coding, 512)
+    assert launched == [(f"cdma_{name}", 3) for name in ("measure", "encode", "decode")]
 
 
 def test_what_it_imports() -> None:

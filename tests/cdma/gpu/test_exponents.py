@@ -29,14 +29,18 @@ GUARD = 0xA5
 class Kernels:
     """Those for values of so many bytes, in blocks of so many lines."""
 
-    def __init__(self, value_bytes: int, lines: int, library: Path) -> None:
+    def __init__(self, value_bytes: int, lines: int, folder: Path) -> None:
         self.value_bytes, self.lines, self.size = value_bytes, lines, 128 * lines
         self.coding, self.plain = Coding(EXPONENTS[value_bytes]), Coding(0x10 | value_bytes)
-        self._library = ctypes.CDLL(str(library))
+        options = ["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", f"-DVALUE_BYTES={value_bytes}",
+                   f"-DLINES={lines}", "-x", "c", "-shared", "-fPIC", "-fsanitize=undefined", "-fno-sanitize-recover"]
+        made = folder / "exponents.so"
+        subprocess.run([shutil.which("gcc") or "cc", *options, "-o", str(made), str(SOURCE)], check=True)
+        self.library = ctypes.CDLL(str(made))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        self._library[f"cdma_{name}"](*(each.ctypes.data_as(ctypes.c_void_p) if isinstance(each, np.ndarray) else each
-                                        for each in arguments))
+        self.library[f"cdma_{name}"](*(each.ctypes.data_as(ctypes.c_void_p) if isinstance(each, np.ndarray) else each
+                                       for each in arguments))
 
     def decode(self, stream: np.ndarray, index: np.ndarray, raw: bool = True) -> tuple[bytes, list[int]]:
         """The raw bytes, and which blocks are right."""
@@ -48,13 +52,7 @@ class Kernels:
 
 @pytest.fixture(scope="module", params=SHAPES, ids=lambda shape: f"{8 * shape[0]} bits, {128 * shape[1]} bytes")
 def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    value_bytes, lines = request.param
-    made = tmp_path_factory.mktemp("cuda") / "exponents.so"
-    options = ["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", f"-DVALUE_BYTES={value_bytes}",
-               f"-DLINES={lines}", "-x", "c", "-shared", "-fPIC", "-fsanitize=undefined",
-               "-fno-sanitize-recover"]
-    subprocess.run([shutil.which("gcc") or "cc", *options, "-o", str(made), str(SOURCE)], check=True)
-    return Kernels(value_bytes, lines, made)
+    return Kernels(*request.param, folder=tmp_path_factory.mktemp("cuda"))
 
 
 def raws(size: int, value_bytes: int) -> Iterator[bytes]:
