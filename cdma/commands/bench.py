@@ -21,12 +21,13 @@ from cdma.report.table import Column, Table
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, dense values of bfloat16
 through the engines that build their exponents, effective bandwidth of the engines at densities 0 to 1, with 1 to 16
-lanes, for small tensors, for streams in pages and with write-back rings, beats per cycle and latency of the cores at
-every density and element size, area of the presets, their clock on an ECP5 after place and route, and the speed of the
-golden model and of the C library with every coding beside zlib, lz4 and zstd on the same data (without a C compiler,
-the rows of the library say so); with a cell library also clocks in its cells, unit by unit, what each option of the
-engine costs, and area and throughput over beats, lanes and pipelines. Prints the page docs/performance.md. This takes
-hours, mostly for the engines and for place and route; --only measures one section.
+lanes, for small tensors, for streams in pages, with write-back rings, and for fragments of 256 bytes to 64 KiB by
+rings, beats per cycle and latency of the cores at every density and element size, area of the presets, their clock on
+an ECP5 after place and route, and the speed of the golden model and of the C library with every coding beside zlib, lz4
+and zstd on the same data (without a C compiler, the rows of the library say so); with a cell library also clocks in its
+cells, unit by unit, what each option of the engine costs, and area and throughput over beats, lanes and pipelines.
+Prints the page docs/performance.md. This takes hours, mostly for the engines and for place and route; --only measures
+one section.
 
 With --compare, print the changes since an older file of figures instead, the largest change first: with one file,
 figures measured now are compared with it, section by section; with two files nothing is measured."""
@@ -42,9 +43,9 @@ _EXAMPLES = """\
   cdma bench --only shipped --compare figures.json --fail-over 1"""
 
 SECTION_NAMES = ("engine_shipped", "engine_dense", "toggles", "engine", "engine_scaling", "engine_small",
-                 "engine_pages", "engine_write_back", "engine_area", "shipped", "throughput", "area", "timing",
-                 "timing_plain", "block_shipped", "block_throughput", "block_area", "block_timing", "block_pnr",
-                 "timing_units", "engine_options", "pnr", "pnr_units", "sweep", "golden")
+                 "engine_pages", "engine_write_back", "engine_fragments", "engine_area", "shipped", "throughput",
+                 "area", "timing", "timing_plain", "block_shipped", "block_throughput", "block_area", "block_timing",
+                 "block_pnr", "timing_units", "engine_options", "pnr", "pnr_units", "sweep", "golden")
 """The sections of :data:`cdma.measure.bench.SECTIONS`, which the parser names without importing what measures them."""
 
 _IN_CELLS = ("timing", "timing_plain", "block_timing", "timing_units", "engine_options", "sweep")

@@ -42,6 +42,9 @@ the part. Only the tiny one is placed as a whole too: nextpnr does not route the
 
 _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
+# Sixteen lanes take long to simulate: of them only what goals are set for.
+_FRAGMENTS: dict[str, dict[str, Any]] = {
+    "engine": {}, "wide": {"sizes": (1 << 11, 1 << 12, 1 << 13), "ways": engines.WAYS[:1]}}
 _DEVICE, _SEEDS = "LFE5U-85F", 3
 _SPEED, _SLOWER = 8, 6
 _HOWS: tuple[dict[str, Any], ...] = ({"how": engines.QUICK}, {"how": engines.SLOW})
@@ -119,6 +122,12 @@ def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
     return [row for link in _each(_LINKS, "measuring engines of 1 to 16 lanes with a link of {} bytes", progress)
             for how in _HOWS for row in engines.scaling(load_engine("engine").replace(link_beat_bytes=link),
                                                         build_dir=setup.build_dir, **how)]
+
+
+def _engine_fragments(setup: Setup, progress: Progress) -> list[Any]:
+    return [row for name in _each(_FRAGMENTS, "measuring fragments by rings through engine {}", progress)
+            for row in engines.fragments(load_engine(name).replace(write_back=True), build_dir=setup.build_dir,
+                                         **_FRAGMENTS[name])]
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
@@ -234,6 +243,7 @@ SECTIONS: dict[str, Section] = {
     "engine_small": _of_engines(engines.small, "measuring small tensors through engine {}"),
     "engine_pages": _of_option(engines.paged, "streams in pages through", page_lists=True),
     "engine_write_back": _of_option(engines.written_back, "completions in rings of", write_back=True),
+    "engine_fragments": _engine_fragments,
     "engine_area": _engine_area, "shipped": lambda setup, progress: simulated(
         arrays_by_element([], None, None, None), build_dir=setup.build_dir, progress=progress),
     "throughput": _throughput,

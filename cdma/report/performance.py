@@ -75,6 +75,18 @@ The default engine with `write_back`, tensors of a few blocks one directly after
 the same link, and it is written only when all responses to the transfer's data are there. The column "record" is what a
 driver waits for it: cycles from the last beat of data of a tensor that goes alone to the last beat of its record."""
 
+_FRAGMENTS = """\
+Transfers of {least} bytes to {most} KiB, as of a cache that moves in fragments, through engines with `write_back`:
+descriptors from a [ring](programming.md#through-a-ring), completions as records in a ring, no register in between. Each
+fragment begins at a block of its own, and these lie side by side; density {density:g}. The cells are the share of
+min(lanes x beat, ratio x link), and behind the comma the cycles from the end of a transfer to the end of the next one:
+one direction at a time in order, then in random order, then with both directions at the same time.
+
+What limits short fragments is not the ports: the engine reads one entry of the rings at a time, which takes about 48
+cycles and the latency of the link, for both directions together, so that with 350 cycles a transfer takes about 400
+whatever it moves. Then come the store of control, which takes 57 cycles for a transfer, and the places of the queue of
+completions, each of which is taken from the check of a descriptor to the response to its record."""
+
 _AREA = """\
 All units, lanes and memories, as `cdma area PRESET` prints them unit by unit. One lane is mapped and counted
 as often as there are lanes; memories of less than 2048 bits count as registers. A bit of a memory macro with a read and
@@ -174,6 +186,7 @@ def performance_page(figures: Mapping[str, Any]) -> Page:
         "The engine: small tensors": (("engine_small",), _small),
         "The engine: streams in pages": (("engine_pages",), _pages),
         "The engine: completions in rings": (("engine_write_back",), _rings),
+        "The engine: fragments": (("engine_fragments",), _fragments),
         "The engine: area": (("engine_area",), _engine_area),
         "The engine: timing": (("timing_units",), _units),
         "The engine: what options cost": (("engine_options",), _options),
@@ -281,6 +294,22 @@ def _rings(rows: Sequence[Row]) -> Iterator[Part]:
                  Column("ring", "bytes_per_cycle", ".1f"), Column("window", "window_bytes_per_cycle", ".1f"),
                  Column("ring by window", lambda row: row["bytes_per_cycle"] / row["window_bytes_per_cycle"], ".1%"),
                  Column("record", "record_cycles")], rows)
+
+
+def _fragments(rows: Sequence[Row]) -> Iterator[Part]:
+    sizes = [row["tensor_bytes"] for row in rows]
+    ways = dict.fromkeys(row["way"] for row in rows)
+
+    def cell(group: Row, end: str) -> str:
+        found = [group[f"{way} {end}"] for way in ways if f"{way} {end}" in group]
+        return "; ".join(f"{row['share']:.0%}, {row['cycles']:.0f}" for row in found)
+
+    yield from prose(_FRAGMENTS, least=min(sizes), most=max(sizes) >> 10, density=rows[0]["density"])
+    yield Table([Column("engine", _code("name")), Column("bytes", "tensor_bytes", ","), Column("limit", "limit", ".1f"),
+                 *(Column(f"{direction}, {latency} cycles", lambda group, end=f"{direction} {latency}":
+                          cell(group, end))
+                   for direction, latency in dict.fromkeys((row["direction"], row["latency"]) for row in rows))],
+                _grouped(rows, ("name", "tensor_bytes"), ("way", "direction", "latency")))
 
 
 def _engine_area(rows: Sequence[Row]) -> Iterator[Part]:

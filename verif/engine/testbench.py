@@ -154,7 +154,7 @@ class EngineTestbench:
         self.link_arena.clear()
 
     def offload(self, tensor: RawTensor, *, fallback: bool = True, leave_raw: bool = False,
-                capacity: int | None = None) -> Descriptor:
+                capacity: int | None = None, source: int | None = None) -> Descriptor:
         """Put a tensor into device memory, and find a place for its stream.
 
         Parameters
@@ -163,11 +163,14 @@ class EngineTestbench:
             Whether blocks may go raw, and whether all do.
         capacity
             Of the destination; what the stream needs, or more, when not given.
+        source
+            Where the tensor is already.
         """
         stream = self.stream(tensor, fallback, leave_raw)
         if capacity is None:
             capacity = stream.size + int(self.rng.choice([0, 4, 1000]))
-        source = self.device_arena.put(tensor.raw, gap=self.config.lanes)
+        if source is None:
+            source = self.device_arena.put(tensor.raw, gap=self.config.lanes)
         listed = self._listed(capacity)
         return self._descriptor(
             Operation.OFFLOAD, tensor, source, listed.address if listed else self.link_arena.take(capacity),

@@ -1,5 +1,5 @@
 """Measures the engine in simulation: how busy the link and the lanes are, the effective bandwidth, and what options
-cost: streams in pages, and completions in write-back rings."""
+cost: streams in pages, and completions in write-back rings; and transfers of fragments by rings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from cdma.verif.engine.build import build_engine
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.top import IMAGE_BYTES
 
-__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "PAGED_LOADS", "QUICK", "RAW_BYTES", "SIZES", "SLOW",
-           "SMALL_BYTES", "measure", "paged", "scaling", "small", "written_back"]
+__all__ = ["DENSITIES", "FRAGMENTS", "LANES", "LATENCIES", "LOADS", "PAGED_LOADS", "QUICK", "RAW_BYTES", "SIZES",
+           "SLOW", "SMALL_BYTES", "WAYS", "fragments", "measure", "paged", "scaling", "small", "written_back"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
@@ -34,6 +34,13 @@ SMALL_BYTES = 1 << 19
 
 SIZES = (1 << 13, 1 << 14, 1 << 16)
 """Bytes of the small tensors."""
+
+FRAGMENTS = (1 << 8, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 16)
+"""Bytes of the fragments."""
+
+WAYS = ("in order", "random", "both")
+"""How fragments are moved: one direction at a time, by ascending addresses and in random order; and both directions at
+the same time."""
 
 LATENCIES = (0, 350)
 """Cycles of latency of the memories, for small tensors and for options."""
@@ -53,6 +60,9 @@ waited for, so fewer tensors show that wait and not the rate."""
 
 _PAGE_SIZE = 12
 """Logarithm of the bytes of the pages that streams are measured in: the smallest pages."""
+
+_FEWEST, _MOST = 24, 96
+"""Numbers of fragments of a size."""
 
 _RING_ENTRIES = 64
 """Records of a write-back ring."""
@@ -267,4 +277,51 @@ def written_back(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: 
                 "tensor_bytes": size, "tensors": count, "record_cycles": recorded["span"] - alone["span"],
                 "bytes_per_cycle": row["bytes_per_cycle"],
                 "window_bytes_per_cycle": _row(config, how, coding, window)["bytes_per_cycle"]})
+    return rows
+
+
+def fragments(config: EngineConfig, sizes: Sequence[int] = FRAGMENTS, latencies: Sequence[int] = LATENCIES,
+              ways: Sequence[str] = WAYS, *, density: float = 0.4, raw_bytes: int = SMALL_BYTES // 2, build_dir: Path,
+              seed: int = 1) -> list[Row]:
+    """How fast an engine with write-back moves many small tensors that descriptor rings ask for, with records of their
+    completions; errors as :func:`measure`, parameters as :func:`small`.
+
+    Each tensor begins at a block of its own, and these lie one after the other. All descriptors are in the ring before
+    the engine is told, so that no register is read or written but one that says how many records there are.
+
+    Parameters
+    ----------
+    ways
+        Some of ``WAYS``.
+    raw_bytes
+        Bytes of all tensors of a size together, where these are neither too few nor too many for a rate.
+
+    Returns
+    -------
+    list
+        Rows with the way, size and number of the tensors, ``cycles`` from the end of one to the end of the next, in
+        the mean from the record of the first eighth of them to that of the last; raw bytes by these cycles
+        (``bytes_per_cycle``); the limit of ports of these widths as in :func:`measure`, and the ``share`` of it.
+    """
+    coding = _widest(config)
+    loads = [(size, min(max(raw_bytes // size, _FEWEST), _MOST)) for size in sizes]
+    # Tensors lie twice in device memory; streams twice in link memory, with gaps, and with both rings.
+    image_bytes = _image(max(2 * count * (max(size, config.block_bytes) + 512) for size, count in loads) + (1 << 17))
+    built = build_engine(config, image_bytes=image_bytes, build_dir=build_dir)
+    passages = []
+    for way in ways:
+        job = {"config": config, "coding": int(coding), "latencies": latencies, "loads": loads, "way": way,
+               "density": density, "image_bytes": image_bytes}
+        with tempfile.TemporaryDirectory(prefix="cdma-") as place:
+            passages += runner.run(built, "cdma.verif.engine.benches.fragments", job=job, folder=Path(place),
+                                   seed=seed)["passages"]
+    rows = []
+    for each in passages:
+        cycles = each["cycles"] / each["ended"]
+        limit = min(config.lanes * config.beat_bytes, config.link_beat_bytes * each["raw_bytes"] / each["packed_bytes"])
+        rate = each["raw_bytes"] / cycles
+        rows.append({"name": config.name, "way": each["way"], "direction": each["direction"],
+                     "latency": each["latency"], "coding": coding_name(coding), "density": density,
+                     "tensor_bytes": each["raw_bytes"], "tensors": each["tensors"], "cycles": cycles,
+                     "bytes_per_cycle": rate, "limit": limit, "share": rate / limit})
     return rows

@@ -122,6 +122,17 @@ def test_completions_in_rings() -> None:
          "bytes_per_cycle": 59.9, "window_bytes_per_cycle": 60.0}])
 
 
+def test_fragments_by_rings() -> None:
+    rows = [{"name": "cdma_engine", "way": way, "direction": direction, "latency": latency, "density": 0.4,
+             "tensor_bytes": 4096, "limit": 76.2, "cycles": 60 + latency, "share": share}
+            for way, share in (("in order", 0.9), ("random", 0.8)) for direction in ("offload", "prefetch")
+            for latency in (0, 350)]
+    others = [{**row, "name": "cdma_wide_engine"} for row in rows[:4]]
+    page = _page(engine_fragments=[*rows, *others])
+    assert f"| `cdma_engine` | 4,096 | 76.2 |{2 * ' 90%, 60; 80%, 60 | 90%, 410; 80%, 410 |'}" in page
+    assert f"| `cdma_wide_engine` | 4,096 | 76.2 |{2 * ' 90%, 60 | 90%, 410 |'}" in page
+
+
 def test_what_options_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdma.measure.options.engine_timing", lambda *given, **named: _ENGINE)
     rows = measured("engine_options", _SETUP, _PROGRESS)["engine_options"]

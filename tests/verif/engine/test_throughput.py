@@ -9,7 +9,17 @@ import pytest
 
 from cdma.golden.codec.coding import Coding
 from cdma.hdl.config.engine import EngineConfig, load_engine
-from cdma.verif.engine.throughput import LATENCIES, QUICK, SLOW, measure, paged, scaling, written_back
+from cdma.verif.engine.throughput import (
+    LATENCIES,
+    QUICK,
+    SLOW,
+    WAYS,
+    fragments,
+    measure,
+    paged,
+    scaling,
+    written_back,
+)
 from tests.extended import extended
 
 
@@ -41,7 +51,7 @@ def test_sparse_and_dense_tensors(build_dir: Path) -> None:
 
 
 @extended
-def test_streams_in_pages_and_completions_in_rings(build_dir: Path) -> None:
+def test_streams_in_pages_completions_in_rings_and_fragments(build_dir: Path) -> None:
     """With the smallest pages, the link as the limit, and one engine that has both options."""
     config = EngineConfig(name="cdma_paged", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
                           buffer_bytes=1024, codings=("zvc8",), page_lists=True, write_back=True)
@@ -59,3 +69,7 @@ def test_streams_in_pages_and_completions_in_rings(build_dir: Path) -> None:
         assert row["bytes_per_cycle"] >= 0.9 * row["window_bytes_per_cycle"], row
         # A record waits for the responses to the data.
         assert row["latency"] < row["record_cycles"] < row["latency"] + 100, row
+    moved = fragments(config, [512, 1 << 12], [40], raw_bytes=1 << 16, build_dir=build_dir)
+    assert [(row["tensor_bytes"], row["way"], row["direction"]) for row in moved] == [
+        (size, way, direction) for way in WAYS for size in (512, 1 << 12) for direction in ("offload", "prefetch")]
+    assert all(0 < row["share"] < 1.05 for row in moved)
