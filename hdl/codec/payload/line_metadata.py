@@ -210,12 +210,12 @@ class LineMetadata(wiring.Component):
         width, whole, narrower, stores = Signal(3), Signal(), Signal(), Signal()
         # The base of the last line that had one, if the block has had any.
         base, had = Signal(8, reset_less=True), Signal()
-        pairs = [_larger(m, widths[k], widths[k + 1], self._pipeline) for k in (0, 2)]
+        low, high = (_larger(m, widths[k], widths[k + 1], self._pipeline) for k in (0, 2))
         less = [Mux(short[2], _LESS, short[:2] | short[2].replicate(2))
                 for short in (_difference(m, width, each) for each in widths)]
         kept = narrower & ~whole
         m.d.comb += [
-            width.eq(_larger(m, *pairs, self._pipeline)),
+            width.eq(_larger(m, low, high, self._pipeline)),
             whole.eq(width == _WHOLE),
             narrower.eq(Cat((each != width) & count.any() for each, count in zip(widths, counts, strict=True)).any()),
             stores.eq(facts.some & ~whole),
