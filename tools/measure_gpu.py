@@ -33,7 +33,7 @@ def main(file: str, rehearsal: bool) -> int:
 
     # A call that hangs ends too: what there is by then is in the file.
     signal.signal(signal.SIGALRM, lambda number, frame: os._exit(3))
-    signal.alarm(SECONDS + 5)
+    signal.alarm(SECONDS)
     setup = Setup(device, 1 << 20, ("golden",), 2) if rehearsal else Setup(device)
     measure(setup, SECONDS - 20, told)
     return 0

@@ -53,7 +53,7 @@ _CORE = [Column("module", "module"), Column("cells", "cells", ",", optional=True
          Column("flip-flops", "flip_flops", ",", optional=True),
          Column("clock gates", lambda row: row["clock_gates"] or None, ",", optional=True),
          Column("kGE", "kge", ".2f", optional=True), Column("um2", "um2", ".0f", optional=True),
-         Column("LUTs", "luts", ",", optional=True)]
+         Column("LUTs", "luts", ",", optional=True), Column("block RAMs", "block_rams", ",", optional=True)]
 
 _PATHS = [Column("path", "kind"), Column("ps", "ps", ".0f"), Column("MHz", "mhz", ".0f"), Column("from", "start"),
           Column("to", "end")]

@@ -69,6 +69,9 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError("a block stream has the element size in its headers: leave --element out, or add --lines for "
                          "a line stream")
     as_array = call.output.endswith(".npy")
+    if call.output.endswith((".npz", ".safetensors", ".pt")):
+        raise ValueError(f"the output is an array (.npy) or raw bytes: name it "
+                         f"{Path(call.output).with_suffix('.npy')}, not {call.output}")
     if not as_array and (call.dtype or call.shape):
         raise ValueError(f"--dtype and --shape are for arrays: name the output .npy, not {call.output}")
     if call.dtype == "bfloat16":

@@ -244,8 +244,8 @@ def _answer(outcome: Mapping[str, Any]) -> str:
         return "Plain swapping hides behind computing and costs nothing here: an engine has nothing to gain.\n\n"
     coding = {"zvc": "zero-value coding", "exponents": "exponents"}[best]
     if gain < 0.5:
-        return f"Plain swapping makes the step {plain:.2f} times as long; the engine gains nothing ({gain:.0f} %).\n\n"
-    return (f"Plain swapping makes the step {plain:.2f} times as long; with the engine and {coding} it is {engine:.2f} "
+        return f"Plain swapping makes the step {plain:.3f} times as long; the engine gains nothing ({gain:.0f} %).\n\n"
+    return (f"Plain swapping makes the step {plain:.3f} times as long; with the engine and {coding} it is {engine:.3f} "
             f"times: {gain:.0f} % faster.\n\n")
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Verify a configuration of yours: generate it, lint it, run every bench that its options call for against the golden
 model, and measure throughput and area. --list prints the steps. Each runs once, or, with --minutes, again with the next
-seeds until they are over; a step that is left out counts as not passed.
+seeds until they are over; a step for which they are too few counts as not passed.
 
 --report writes a folder: junit.xml for CI systems, index.html for people, results.json, and waves of the first tests
 that failed. A failure names the transfer, block, line and byte, the signals to look at, and the command that replays
@@ -116,6 +116,8 @@ def run(call: argparse.Namespace) -> int:
     config = _configured(call)
     chosen = chosen_steps(config, call.step)
     if call.list:
+        part, parts = call.shard
+        chosen = chosen[part - 1::parts]
         show(call, [{"step": step.name, "about": step.about, "repeats": step.repeats} for step in chosen],
              lambda rows: Table([Column("step", "step"), Column("what is checked", "about")], rows).text())
         return 0

@@ -36,8 +36,9 @@ _TOOLS = ("racecheck", "memcheck")
 _SMALL = """
 import torch; from cdma import gpu
 for count in (2048, 40000, 100001):
-    values = torch.randn(count, device="cuda").bfloat16()
-    assert torch.equal(gpu.decompress(gpu.compress(values)), values)
+    for dtype in (torch.bfloat16, torch.float32):
+        values = torch.randn(count, device="cuda").to(dtype)
+        assert torch.equal(gpu.decompress(gpu.compress(values)), values)
 """
 
 
@@ -137,16 +138,18 @@ def _sparse(setup: Setup, density: float) -> Any:
 def _bytes(setup: Setup) -> Iterator[dict[str, Any]]:
     """Streams and what comes back, against the golden model."""
     values = _dump(setup.raw_bytes)
-    there = values.to(setup.device)
-    for coding in (Coding.BFLOAT16, Coding.ZVC16):
+    for coding in (Coding.BFLOAT16, Coding.ZVC16, Coding.FLOAT32):
+        if coding == Coding.FLOAT32:
+            values = values[:values.numel() // 8].float() * 1.1     # with all bits of mantissas
+        there = values.to(setup.device)
         wanted = blocks.compress(values.view(torch.uint8).numpy(), coding)     # the longest part of it
         for backend in setup.backends:
             packed = compress(there, [coding], backend=backend)
-            yield {"backend": backend, "coding": coding_name(coding), "raw_bytes": setup.raw_bytes,
-                   "packed_bytes": int(packed.length), "ratio": setup.raw_bytes / int(packed.length),
+            yield {"backend": backend, "coding": coding_name(coding), "raw_bytes": values.nbytes,
+                   "packed_bytes": int(packed.length), "ratio": values.nbytes / int(packed.length),
                    "stream_equal": np.array_equal(packed.content().cpu().numpy(), wanted),
-                   "back_equal": torch.equal(decompress(packed, backend=backend).view(torch.int16),
-                                             there.view(torch.int16))}
+                   "back_equal": torch.equal(decompress(packed, backend=backend).view(torch.uint8),
+                                             there.view(torch.uint8))}
 
 
 def _speeds(setup: Setup) -> Iterator[dict[str, Any]]:
@@ -155,7 +158,8 @@ def _speeds(setup: Setup) -> Iterator[dict[str, Any]]:
     samples = [("bfloat16 dump", dump, [Coding.BFLOAT16]), ("bfloat16 dump", dump, None),
                *((f"density {density}", _sparse(setup, density), [Coding.ZVC16])
                  for density in (0.25, 0.5, 1.0)),
-               ("float32 that holds bfloat16", dump[:dump.numel() // 2].float(), None)]
+               ("float32 that holds bfloat16", dump[:dump.numel() // 2].float(), None),
+               ("float32 dump", dump[:dump.numel() // 2].float() * 1.1, None)]
     for what, values, codings in samples:
         for backend in setup.backends:
             packed = compress(values, codings, backend=backend)

@@ -1,6 +1,7 @@
-/* Whole blocks of bfloat16 with exponents, LINES lines of 128 bytes each, a warp a block: the bytes of docs/formats.md.
+/* Whole blocks with exponents, of bfloat16 or float32 (VALUE_BYTES 2 or 4), LINES lines of 128 bytes each, a warp a
+ * block: the bytes of docs/formats.md.
  *
- * A lane has a line of every 32 for what is said about lines, and halves of groups, 8 elements, for data. NVRTC compiles
+ * A lane has a line of every 32 for what is said about lines, and halves of groups, 16 bytes, for data. NVRTC compiles
  * this for a GPU, a C compiler for the host, where LANES is a loop: every phase is the same code, so it is tested
  * without a GPU. Phases meet in the memory of their warp; what a phase writes, later ones read.
  */
@@ -18,13 +19,22 @@ typedef unsigned long long uint64_t;
 #ifndef LINES
 #define LINES 32
 #endif
+#ifndef VALUE_BYTES
+#define VALUE_BYTES 2
+#endif
 #ifndef WARPS
 #define WARPS 4     /* of a thread block; their memories together are less than 48 KiB */
 #endif
 
 /* Lines are told by PARTS of 32; of a shorter block, lanes behind the last have lines of zeros, which are not coded. */
-enum { PARTS = (LINES + 31) / 32, ROWS = 32 * PARTS, HALVES = 8 * LINES, BLOCK = 128 * LINES, NAME = 0x22,
-       LONGEST = LINES + BLOCK + 8 * LINES, WORDS = LINES < 8 ? 8 * ROWS : LONGEST / 4 + 4 };
+enum { PARTS = (LINES + 31) / 32, ROWS = 32 * PARTS, HALVES = 8 * LINES, BLOCK = 128 * LINES, NAME = 0x20 | VALUE_BYTES,
+       TAG_WORDS = 4 / VALUE_BYTES, LONGEST = LINES + BLOCK + 4 * TAG_WORDS * LINES,
+       WORDS = LINES < 8 ? 8 * ROWS : LONGEST / 4 + 4 };
+
+/* Elements of a line, a group, half of one, and a word; bits of a stored and of a whole mantissa; elements of which 64
+ * bits hold the mantissas. */
+enum { LINE = 128 / VALUE_BYTES, GROUP = LINE / 4, HALF = GROUP / 2, PER_WORD = 4 / VALUE_BYTES,
+       STORED = 8 * VALUE_BYTES - 8, MANTISSA = STORED - 1, CHUNK = VALUE_BYTES == 2 ? 8 : 2 };
 
 typedef struct {
     uint32_t words[WORDS];              /* surveys of halves; then the payload, and what windows reach behind it */
@@ -58,7 +68,7 @@ typedef struct {
 #endif
 
 typedef struct ALIGNED {
-    uint32_t pairs[4];
+    uint32_t words[4];
 } Half;
 
 /* All lanes take part in these two. The result of a vote, a bit a lane, is there in the next phase. */
@@ -120,6 +130,8 @@ FUNCTION uint32_t length_of(uint32_t number)
 #endif
 }
 
+/* The bits below one of 32. */
+FUNCTION uint32_t below(uint32_t bit) { return (1u << bit) - 1; }
 FUNCTION uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 FUNCTION uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 FUNCTION uint32_t padded(uint32_t bytes) { return (bytes + 3) & ~3u; }
@@ -138,7 +150,7 @@ FUNCTION uint32_t rank(const uint32_t *mask, uint32_t line)
 {
     uint32_t found = 0;
     UNROLL for (uint32_t part = 0; part < PARTS; part++)
-        found += part < line / 32 ? ones(mask[part]) : part == line / 32 ? ones(mask[part] & ((1u << line % 32) - 1)) : 0;
+        found += part < line / 32 ? ones(mask[part]) : part == line / 32 ? ones(mask[part] & below(line % 32)) : 0;
     return found;
 }
 
@@ -152,20 +164,29 @@ FUNCTION uint32_t window(const uint32_t *words, uint32_t bit)
     return (uint32_t)(((uint64_t)at[1] << 32 | at[0]) >> (bit & 31));
 }
 
-FUNCTION uint32_t element(const Half *half, uint32_t place) { return half->pairs[place >> 1] >> 16 * (place & 1) & 0xFFFF; }
+FUNCTION uint32_t element(const Half *half, uint32_t place)
+{
+    return half->words[place / PER_WORD] >> 8 * VALUE_BYTES * (place % PER_WORD) & ~0u >> (32 - 8 * VALUE_BYTES);
+}
+
+FUNCTION uint64_t window64(const uint32_t *words, uint32_t bit)
+{
+    return (uint64_t)window(words, bit + 32) << 32 | window(words, bit);
+}
+
 FUNCTION uint32_t rest_bits(uint32_t facts) { return larger((facts >> 24 & 15) + (facts >> 28 & 1), 1) - 1; }
 
-/* Of 8 elements: tag | largest exponent << 8 | smallest but 0, less 1, or 255 << 16 | any negative << 24 | any of
+/* Of half a group: tag | largest exponent << 8 | smallest but 0, less 1, or 255 << 16 | any negative << 24 | any of
  * exponent 0 that is not zero << 25. */
 FUNCTION uint32_t survey(const Half *half)
 {
     uint32_t tag = 0, most = 0, least = 255, signs = 0, flat = 0;
-    UNROLL for (uint32_t place = 0; place < 8; place++) {
-        uint32_t bits = element(half, place), exponent = bits >> 7 & 0xFF;
+    UNROLL for (uint32_t place = 0; place < HALF; place++) {
+        uint32_t bits = element(half, place), exponent = bits >> MANTISSA & 0xFF;
         tag |= (uint32_t)(bits != 0) << place;
         most = larger(most, exponent);
         least = smaller(least, exponent - 1);
-        signs |= bits >> 15;
+        signs |= bits >> (8 * VALUE_BYTES - 1);
         flat |= bits != 0 && exponent == 0;
     }
     return tag | most << 8 | least << 16 | signs << 24 | flat << 25;
@@ -178,7 +199,7 @@ FUNCTION void describe(Warp *w, uint32_t part, uint32_t lane)
     uint32_t line = 32 * part + lane;
     for (uint32_t group = 0; group < 4; group++) {
         uint32_t one = w->words[8 * line + 2 * group], other = w->words[8 * line + 2 * group + 1];
-        tag[group] = (one & 0xFF) | (other & 0xFF) << 8;
+        tag[group] = (one & 0xFF) | (other & 0xFF) << HALF;
         least[group] = smaller(one >> 16 & 0xFF, other >> 16 & 0xFF);
         base = larger(base, larger(one >> 8 & 0xFF, other >> 8 & 0xFF));
         flags |= one | other;
@@ -204,11 +225,11 @@ FUNCTION void describe(Warp *w, uint32_t part, uint32_t lane)
     }
     w->base[line] = base;
     w->widths[line] = widths;
-    w->header[line] = there ? (whole ? 7 : width) | signs << 3 | (uint32_t)(there == 64) << 4 | escape << 5 | narrows << 6
+    w->header[line] = there ? (whole ? 7 : width) | signs << 3 | (uint32_t)(there == LINE) << 4 | escape << 5 | narrows << 6
                             : 0xFF;
     vote(&w->keyed[part], lane, there && !whole);
     vote(&w->narrows[part], lane, narrows);
-    vote(&w->tagged[part], lane, there && there < 64);
+    vote(&w->tagged[part], lane, there && there < LINE);
     before(&w->ones[part], lane, there);
 }
 
@@ -220,7 +241,7 @@ FUNCTION void arrange(Warp *w, uint32_t part, uint32_t lane)
         uint32_t facts = w->facts[4 * line + group], count = ones(facts & 0xFFFF);
         uint32_t rests = (count * rest_bits(facts) + 7) >> 3;
         w->place[4 * line + group] = bytes | (bytes + rests) << 16;
-        bytes += rests + count;
+        bytes += rests + count * (STORED / 8);
     }
     w->start[line] = before(&w->data[part], lane, bytes);
 }
@@ -230,15 +251,26 @@ FUNCTION uint32_t base_before(const Warp *w, uint32_t line)
 {
     uint32_t found = 0;
     UNROLL for (uint32_t part = 0; part < PARTS; part++) {
-        uint32_t mask = part < line / 32 ? w->keyed[part] : part == line / 32 ? w->keyed[part] & ((1u << line % 32) - 1) : 0;
+        uint32_t mask = part < line / 32 ? w->keyed[part] : part == line / 32 ? w->keyed[part] & below(line % 32) : 0;
         found = mask ? w->base[32 * part + length_of(mask) - 1] : found;
     }
     return found;
 }
 
 FUNCTION uint32_t tags_at(const Warp *w) { return padded(LINES + all(w->based) + all(w->narrows)); }
-FUNCTION uint32_t data_at(const Warp *w) { return tags_at(w) + 8 * all(w->tagged); }
+FUNCTION uint32_t data_at(const Warp *w) { return tags_at(w) + 4 * TAG_WORDS * all(w->tagged); }
 FUNCTION uint32_t line_at(const Warp *w, uint32_t line) { return data_at(w) + sum(w->data, line / 32) + w->start[line]; }
+
+FUNCTION uint32_t tag_at(const Warp *w, uint32_t line) { return tags_at(w) / 4 + TAG_WORDS * rank(w->tagged, line); }
+
+/* 32 bits of the tag of a line, of 2 groups or 4. */
+FUNCTION uint32_t tag_word(const Warp *w, uint32_t line, uint32_t word)
+{
+    uint32_t found = 0;
+    UNROLL for (uint32_t group = 0; group < 32 / GROUP; group++)
+        found |= (w->facts[4 * line + 32 / GROUP * word + group] & below(GROUP)) << GROUP * group;
+    return found;
+}
 
 /* All that is said about the lines of a block; returns the bytes of its payload. */
 FUNCTION uint32_t analyse(Warp *w, const Half *raw)
@@ -277,53 +309,60 @@ FUNCTION void merge64(uint32_t *words, uint32_t bit, uint64_t bits)
     merge(at + 2, shift ? (uint32_t)(bits >> (64 - shift)) : 0);
 }
 
-/* Rests and mantissas of 8 elements, into words that are 0 there. */
+/* Rests and mantissas of half a group, into words that are 0 there. */
 FUNCTION void pack(Warp *w, uint32_t half, const Half *values)
 {
     uint32_t facts = w->facts[half / 2], place = w->place[half / 2], first = line_at(w, half / 8);
-    uint32_t tag = facts >> 8 * (half & 1) & 0xFF, earlier = half & 1 ? ones(facts & 0xFF) : 0;
+    uint32_t tag = facts >> HALF * (half & 1) & below(HALF), earlier = half & 1 ? ones(facts & below(HALF)) : 0;
     uint32_t base = facts >> 16 & 0xFF, signs = facts >> 28 & 1, escape = facts >> 29 & 1;
-    uint32_t most = (1u << (facts >> 24 & 15)) - 1, size = rest_bits(facts), bit = 0, byte = 0;
+    uint32_t most = below(facts >> 24 & 15), size = rest_bits(facts), bit = 0;
+    uint32_t to = 8 * (first + (place >> 16)) + earlier * STORED, filled = 0;
     uint64_t rests = 0, mantissas = 0;
-    UNROLL for (uint32_t at = 0; at < 8; at++) {
-        uint32_t bits = element(values, at), exponent = bits >> 7 & 0xFF;
+    UNROLL for (uint32_t at = 0; at < HALF; at++) {
+        uint32_t bits = element(values, at), exponent = bits >> MANTISSA & 0xFF;
         uint32_t distance = escape && !exponent ? most : base - exponent;
-        uint32_t tail = distance << signs | (bits >> 15 & signs);
+        uint32_t tail = distance << signs | (bits >> (8 * VALUE_BYTES - 1) & signs);
         if (tag >> at & 1) {
             rests |= (uint64_t)(tail >> 1) << bit;
-            mantissas |= (uint64_t)((bits & 0x7F) | (tail & 1) << 7) << byte;
+            mantissas |= (uint64_t)((bits & below(MANTISSA)) | (tail & 1) << MANTISSA) << filled;
             bit += size;
-            byte += 8;
+            filled += STORED;
+        }
+        if (at % CHUNK == CHUNK - 1) {
+            merge64(w->words, to, mantissas);
+            to += filled;
+            filled = 0;
+            mantissas = 0;
         }
     }
     merge64(w->words, 8 * (first + (place & 0xFFFF)) + earlier * size, rests);
-    merge64(w->words, 8 * (first + (place >> 16) + earlier), mantissas);
 }
 
-/* 8 elements of a payload. */
+/* Half a group of a payload. */
 FUNCTION void unpack(const Warp *w, uint32_t half, Half *values)
 {
     uint32_t facts = w->facts[half / 2], place = w->place[half / 2], first = line_at(w, half / 8);
-    uint32_t tag = facts >> 8 * (half & 1) & 0xFF, earlier = half & 1 ? ones(facts & 0xFF) : 0;
+    uint32_t tag = facts >> HALF * (half & 1) & below(HALF), earlier = half & 1 ? ones(facts & below(HALF)) : 0;
     uint32_t base = facts >> 16 & 0xFF, signs = facts >> 28 & 1, escape = facts >> 29 & 1, width = facts >> 24 & 15;
-    uint32_t most = (1u << width) - 1, size = rest_bits(facts), allowed = (1u << (width + signs)) - 1;
-    uint32_t bit = 8 * (first + (place & 0xFFFF)) + earlier * size, byte = 8 * (first + (place >> 16) + earlier);
-    uint64_t rests = (uint64_t)window(w->words, bit + 32) << 32 | window(w->words, bit);
-    uint64_t mantissas = (uint64_t)window(w->words, byte + 32) << 32 | window(w->words, byte);
-    uint32_t found[8];
-    UNROLL for (uint32_t at = 0; at < 8; at++) {
-        uint32_t rest = (uint32_t)rests & ((1u << size) - 1), mantissa = (uint32_t)mantissas & 0xFF;
-        uint32_t tail = (rest << 1 | mantissa >> 7) & allowed, distance = tail >> signs;
+    uint32_t most = below(width), size = rest_bits(facts), allowed = below(width + signs);
+    uint32_t from = 8 * (first + (place >> 16)) + earlier * STORED;
+    uint64_t rests = window64(w->words, 8 * (first + (place & 0xFFFF)) + earlier * size), mantissas = 0;
+    UNROLL for (uint32_t word = 0; word < 4; word++)
+        values->words[word] = 0;
+    UNROLL for (uint32_t at = 0; at < HALF; at++) {
+        if (at % CHUNK == 0)
+            mantissas = window64(w->words, from);
+        uint32_t rest = (uint32_t)rests & below(size), mantissa = (uint32_t)mantissas & below(STORED);
+        uint32_t tail = (rest << 1 | mantissa >> MANTISSA) & allowed, distance = tail >> signs;
         uint32_t exponent = escape && distance == most ? 0 : (base - distance) & 0xFF;
-        found[at] = 0;
+        uint32_t found = (tail & signs) << (8 * VALUE_BYTES - 1) | exponent << MANTISSA | (mantissa & below(MANTISSA));
         if (tag >> at & 1) {
-            found[at] = (tail & signs) << 15 | exponent << 7 | (mantissa & 0x7F);
+            values->words[at / PER_WORD] |= found << 8 * VALUE_BYTES * (at % PER_WORD);
             rests >>= size;
-            mantissas >>= 8;
+            mantissas >>= STORED;
+            from += STORED;
         }
     }
-    for (uint32_t pair = 0; pair < 4; pair++)
-        values->pairs[pair] = found[2 * pair] | found[2 * pair + 1] << 16;
 }
 
 /* Payload bytes of each block: in a first row with zero-value coding, in a second with exponents. */
@@ -333,7 +372,7 @@ KERNEL cdma_measure(const Half *raw, int32_t *lengths, int64_t row, int64_t coun
         uint32_t packed = analyse(w, raw + block * HALVES);
         LANES(lane) {
             if (lane == 0) {
-                lengths[block] = smaller(8 * LINES + 2 * sum(w->ones, PARTS), BLOCK);
+                lengths[block] = smaller(4 * TAG_WORDS * LINES + VALUE_BYTES * sum(w->ones, PARTS), BLOCK);
                 lengths[row + block] = smaller(packed, BLOCK);
             }
         }
@@ -370,9 +409,8 @@ KERNEL cdma_encode(const Half *raw, uint8_t *stream, const int64_t *places, cons
                 if (yes(w->narrows, line))
                     bytes[LINES + all(w->based) + rank(w->narrows, line)] = w->widths[line];
                 if (yes(w->tagged, line))
-                    for (uint32_t group = 0; group < 4; group += 2)
-                        w->words[tags_at(w) / 4 + 2 * rank(w->tagged, line) + group / 2] =
-                            (w->facts[4 * line + group] & 0xFFFF) | w->facts[4 * line + group + 1] << 16;
+                    for (uint32_t word = 0; word < TAG_WORDS; word++)
+                        w->words[tag_at(w, line) + word] = tag_word(w, line, word);
             }
         }
         LANES(lane) {
@@ -400,18 +438,16 @@ FUNCTION void read_line(Warp *w, uint32_t part, uint32_t lane)
     const uint8_t *bytes = (const uint8_t *)w->words;
     uint32_t line = 32 * part + lane, header = header_of(w, line), coded = header != 0xFF, whole = (header & 7) == 7;
     uint32_t bases = rank(w->based, line) + yes(w->based, line), base = bases ? bytes[LINES + bases - 1] : 0;
-    uint32_t wrong = coded && whole && header > 31, tag[2];
+    uint32_t wrong = coded && whole && header > 31, tag[TAG_WORDS];
     uint32_t widths = yes(w->narrows, line) ? bytes[LINES + all(w->based) + rank(w->narrows, line)] : 0;
-    tag[0] = tag[1] = coded ? ~0u : 0;
-    if (yes(w->tagged, line))
-        for (uint32_t word = 0; word < 2; word++)
-            tag[word] = w->words[tags_at(w) / 4 + 2 * rank(w->tagged, line) + word];
+    for (uint32_t word = 0; word < TAG_WORDS; word++)
+        tag[word] = yes(w->tagged, line) ? w->words[tag_at(w, line) + word] : coded ? ~0u : 0;
     for (uint32_t group = 0; group < 4; group++) {
         uint32_t width = whole ? 8 : header & 7, spared = widths >> 2 * group & 3;
         wrong |= spared > width;
-        w->facts[4 * line + group] = (tag[group / 2] >> 16 * (group & 1) & 0xFFFF) | (whole ? 255 : base) << 16
-                                     | (spared > width ? 0 : width - spared) << 24 | (header >> 3 & 1) << 28
-                                     | (whole ? 0 : header >> 5 & 1) << 29;
+        w->facts[4 * line + group] = (tag[group * GROUP / 32] >> group * GROUP % 32 & below(GROUP))
+                                     | (whole ? 255 : base) << 16 | (spared > width ? 0 : width - spared) << 24
+                                     | (header >> 3 & 1) << 28 | (whole ? 0 : header >> 5 & 1) << 29;
     }
     vote(&w->wrong[part], lane, wrong);
     arrange(w, part, lane);

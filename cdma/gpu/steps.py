@@ -98,7 +98,7 @@ WAYS = ("plain", "save_on_cpu", "async", "compressed", "recompute")
 
 
 def steps(device: Any, name: str, ways: tuple[str, ...] = WAYS, runs: int | None = None, slab_bytes: int = 8 << 30,
-          budget: int | None = None) -> Iterator[dict[str, Any]]:
+          budget: int = 0) -> Iterator[dict[str, Any]]:
     """A row for each way: milliseconds of a step (the median), peak memory, raw bytes of a step and those that crossed
     the link for them one way, the share of the step in which the SMs code, and whether loss and gradients of the last
     step are those of plain training, bit for bit. All ways train from the same weights, with PyTorch's deterministic

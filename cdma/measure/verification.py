@@ -19,6 +19,7 @@ from cdma.verif.common.digest import rtl_digest
 from cdma.verif.common.tools import MissingToolError, require
 from cdma.verif.formal.proof import ProofResult
 from cdma.verif.formal.run import prove
+from cdma.verif.formal.solver import require as require_solver
 from cdma.verif.formal.table import proofs_of
 from cdma.verif.regression.outcomes import Figure, Outcome, State, TestOutcome
 from cdma.verif.regression.plan import Step, steps
@@ -99,10 +100,12 @@ def verify(config: Design, *, names: Sequence[str] | None = None, simulator: str
     ValueError
         If there is no such step, or the cluster cannot be used.
     MissingToolError
-        If a program that simulates is not installed.
+        If a program that simulates, or the solver of the proofs, is not installed.
     """
     require(simulator)
     chosen = chosen_steps(config, names)
+    if scheduler is None and PROOFS in (step.name for step in chosen[shard[0] - 1::shard[1]]):
+        require_solver()    # before minutes of other steps
     deadline = None if budget_s is None else time.time() + budget_s
     outcomes: list[Outcome] = []
     tasks_run: list[Task] = []
@@ -125,7 +128,7 @@ def verify(config: Design, *, names: Sequence[str] | None = None, simulator: str
         kept = _with_waves(kept, waves, progress)
     kind = next(name for name, (of, _) in kinds().items() if isinstance(config, of))
     return Verification(config.name, kind, config.as_dict(), project_version(), _digest(config), date, simulator,
-                        (f"{shard[0]}/{shard[1]}",), tuple(outcome for _, outcome in kept))
+                        len(all_steps(config)), (f"{shard[0]}/{shard[1]}",), tuple(outcome for _, outcome in kept))
 
 
 def _rounds(chosen: Sequence[Step], again: bool) -> Iterator[Sequence[Step]]:

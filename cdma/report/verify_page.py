@@ -27,8 +27,9 @@ def verdict(found: Verification) -> str:
     parts = [f"{found.count(state)} {state}" for state in State if found.count(state)]
     cycles = sum(outcome.cycles for outcome in found.outcomes)
     what = "PASSED" if found.passed else "FAILED" if found.count(State.FAILED) else "INCOMPLETE"
-    steps = f"{len(found.outcomes)} {'step' if len(found.outcomes) == 1 else 'steps'}"
-    return f"{what}: {found.name}, {steps}: {', '.join(parts)}; {count(cycles)} simulated cycles."
+    ran = len({outcome.step for outcome in found.outcomes})
+    steps = f"{len(found.outcomes)} steps" if ran == found.steps else f"{ran} of {found.steps} steps"
+    return f"{what}: {found.name}, {steps}: {', '.join(parts) or 'none'}; {count(cycles)} simulated cycles."
 
 
 def verify_text(found: Verification) -> str:
@@ -41,7 +42,7 @@ def verify_page(found: Verification) -> Page:
     """The page."""
     return Page(f"Verification of {found.name}",
                 [_head(found), *_failures(found), _steps(found), *_measured(found), *_proofs(found), *_coverage(found),
-                 _tests(found), _parameters(found)], passed=found.passed)
+                 *_tests(found), _parameters(found)], passed=found.passed)
 
 
 def _head(found: Verification) -> Section:
@@ -112,8 +113,9 @@ def _coverage(found: Verification) -> list[Section]:
     return [Section("Coverage", [about, Table(_BINS, features)])] if features else []
 
 
-def _tests(found: Verification) -> Section:
-    return Section("Tests", [Table(_TESTS, [row for row in _rows(found) if not row["test"].about])])
+def _tests(found: Verification) -> list[Section]:
+    rows = [row for row in _rows(found) if not row["test"].about]
+    return [Section("Tests", [Table(_TESTS, rows)])] if rows else []
 
 
 def _rows(found: Verification) -> list[dict[str, Any]]:

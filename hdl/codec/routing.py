@@ -29,8 +29,8 @@ from amaranth.utils import exact_log2
 from cdma.hdl.common.bits import thermometer
 
 __all__ = [
-    "Gather", "Ranks", "Scatter", "Steer", "block_counts", "merged_counts", "ranks_layout", "swap_layout",
-    "unary_count"]
+    "Gather", "Ranks", "Scatter", "Steer", "block_counts", "joined_ranks", "merged_counts", "ranks_layout",
+    "swap_layout", "unary_count"]
 
 
 def _total(terms: Iterable[Value]) -> Value:
@@ -167,6 +167,16 @@ class Ranks(wiring.Component):
                     terms.append(counts[position, size][:rank + 1])
                 m.d.comb += self.before[f"d{distance * self._grain}"][block].eq(_total(terms))
         return m
+
+
+def joined_ranks(m: Module, before: data.View, low: data.View, high: data.View, count: Value) -> None:
+    """Sets ``before`` of :class:`Ranks` from those of both halves of the mask and the ``count`` of the lower one."""
+    for name, fields in low.shape().members.items():
+        blocks = fields.length
+        m.d.comb += [*(before[name][block].eq(low[name][block]) for block in range(blocks)),
+                     *(before[name][blocks + block].eq(high[name][block] + count) for block in range(blocks))]
+    # The last field has one block more than these have fields: the whole mask.
+    m.d.comb += before[list(before.shape().members)[-1]][0].eq(count)
 
 
 class Steer(wiring.Component):

@@ -35,19 +35,22 @@ _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+ ?;\n", re.MULTILINE)
 
 _STYLE = 'attribute \\ram_style "distributed"\n'
 _LARGE_BITS = 4096      # of a memory; above, it should be in block RAM
+_SHALLOW_ROWS = 32      # one look-up table of a Xilinx part holds as many
 
 
 def mark_memories(netlist: str) -> str:
     """RTLIL whose memories have the attributes that help synthesis; :func:`verilog_text` does this for every design.
 
     ``no_rw_check``: it does not matter what is read of a row in the cycle in which it is written; Yosys then builds
-    nothing for it. ``ram_style``: above 4096 bits, an FPGA shall use block RAM, unless the design says otherwise. Yosys
-    builds 32 wide rows from LUTs: 1,200 of them for 256 bits on an ECP5.
+    nothing for it. ``ram_style``: above 4096 bits, an FPGA shall use block RAM, unless the design says otherwise. Up to
+    32 rows, only Lattice's tools are asked, by ``syn_ramstyle``: 256 bits wide, these take 1,200 LUTs of an ECP5, but
+    152 of a Xilinx part, where they are also faster than block RAM. Yosys reads both attributes.
     """
     def mark(memory: re.Match[str]) -> str:
-        large = int(memory[2]) * int(memory[3]) > _LARGE_BITS and not netlist.endswith(_STYLE, 0, memory.start())
-        return f"{memory[1]}attribute \\no_rw_check 1\n{memory[1]}" + (
-            f'attribute \\ram_style "block"\n{memory[1]}' if large else "")
+        width, rows = int(memory[2]), int(memory[3])
+        style = 'ram_style "block"' if rows > _SHALLOW_ROWS else 'syn_ramstyle "block_ram"'
+        large = width * rows > _LARGE_BITS and not netlist.endswith(_STYLE, 0, memory.start())
+        return f"{memory[1]}attribute \\no_rw_check 1\n{memory[1]}" + f"attribute \\{style}\n{memory[1]}" * large
 
     return _MEMORY.sub(mark, netlist)
 
@@ -80,7 +83,7 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
 
     No design depends on what a memory shows of a row that is written in the same cycle; memories say so in the
     attribute ``no_rw_check``. Without it, Yosys has to give block RAMs registers and multiplexers for the old value.
-    Large memories ask for block RAM with ``ram_style``.
+    Large memories ask for block RAM, as :func:`mark_memories` says.
 
     The text depends only on the design and the tool versions: it has no path and no date, and the Yosys is always the
     one that the project pins.

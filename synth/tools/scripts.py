@@ -185,8 +185,10 @@ def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memori
                   f"{fpga.memories}:map_ffram\njson -o rams.json {rams}", "map_ffram:map_luts"]
     # abc9 gives bit i of a wire w the name w[i], which registers that were split into bits may have already: Yosys
     # then stops with "Assert `count_id(wire->name) == 0' failed". Wires of one bit each cannot collide.
-    return "".join(["read_verilog design.v\n", *(f"{command} -run {stage}\n" for stage in stages), "splitnets\n",
-                    f"{command} -run map_luts:\n{_STAT}", "write_json net.json\n" * netlist])
+    # Shallow memories ask Lattice's tools alone for block RAM; Yosys reads that for any family.
+    unasked = "setattr -unset syn_ramstyle\n" if "synth_xilinx" in command else ""
+    return "".join(["read_verilog design.v\n", unasked, *(f"{command} -run {stage}\n" for stage in stages),
+                    f"splitnets\n{command} -run map_luts:\n{_STAT}", "write_json net.json\n" * netlist])
 
 
 def output_load(library: Library) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -9,7 +10,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from cdma.__main__ import main
 
 torch: Any = import_module("torch")
 nn = torch.nn
@@ -18,9 +22,29 @@ BATCH = 6
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 
 
+# Processes of a server that has PyTorch: to import it takes longer than most commands.
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload(["torch", "torch._dynamo", "cdma.__main__"])
+
+
 def cdma(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "cdma", *map(str, arguments)], cwd=folder, env=ENVIRONMENT,
-                          capture_output=True, text=True, check=False)
+    """What a command in a folder says, and how it ends."""
+    call = list(map(str, arguments))
+    with TemporaryDirectory() as beside:
+        process = _SERVER.Process(target=_run, args=(folder, beside, call))
+        process.start()
+        process.join()
+        out, err = (Path(beside, name).read_text() for name in ("out", "err"))
+    assert process.exitcode is not None
+    return subprocess.CompletedProcess(call, process.exitcode, out, err)
+
+
+def _run(folder: Path, beside: str, call: list[str]) -> None:
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(Path(beside, name), os.O_CREAT | os.O_WRONLY | os.O_APPEND), number)
+    os.chdir(folder)
+    sys.argv = ["cdma", *call]
+    sys.exit(main())
 
 
 class Plain(nn.Module):

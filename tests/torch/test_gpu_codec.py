@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -23,7 +24,9 @@ from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.errors import StreamError
 from cdma.golden.codec.narrowing import NARROWED_CODINGS, narrow, widen
 from cdma.golden.codec.smallest import SIZED, smallest
+from cdma.gpu.cuda import CudaKernels
 from cdma.workload.dumps import load
+from tests.cdma.gpu.test_exponents import Kernels
 from tests.golden.codec.test_blocks_errors import CASES
 from tests.golden.samples import corners, damaged, floats, free_payload, outcome, raws
 
@@ -192,43 +195,62 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from cdma.gpu.decode import decode
 from cdma.gpu.encode import encode, measure
-size, coding, arch = map(int, sys.argv[1:])
-values = {1: "*u8", 2: "*i16", 4: "*i32"}[size]
-fixed = {"SIZE": size, "LINES": 32, "NARROW": 0}
-common = {"elements": "i64", "first": "i32"}
-for kernel, types, more in (
-        (measure, {"raw": values, "lengths": "*i32", "elements": "i64", "blocks": "i32", "first": "i32"},
-         {"EXPONENTS": size > 1}),
-        (encode, {"raw": values, "stream": "*u8", "places": "*i64", "chosen": "*i32", "elements": "i64",
-                  "first": "i32"}, {"CODING": coding}),
-        (decode, {"stream": "*u8", "places": "*i64", "lengths": "*u16", "out": values, "state": "*u8",
-                  "stream_bytes": "i64", "raw_bytes": "i64", "first": "i32"}, {"CODING": coding, "RAW": 1})):
-    constants = fixed | more
-    signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
-    constants = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
-    made = triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", arch, 32))
-    assert made.asm["cubin"] and f"sm_{arch}" in made.asm["ptx"]
+for size, coding, arch in (map(int, each.split(",")) for each in sys.argv[1:]):
+    values = {1: "*u8", 2: "*i16", 4: "*i32"}[size]
+    fixed = {"SIZE": size, "LINES": 32, "NARROW": 0}
+    for kernel, types, more in (
+            (measure, {"raw": values, "lengths": "*i32", "elements": "i64", "blocks": "i32", "first": "i32"},
+             {"EXPONENTS": size > 1}),
+            (encode, {"raw": values, "stream": "*u8", "places": "*i64", "chosen": "*i32", "elements": "i64",
+                      "first": "i32"}, {"CODING": coding}),
+            (decode, {"stream": "*u8", "places": "*i64", "lengths": "*u16", "out": values, "state": "*u8",
+                      "stream_bytes": "i64", "raw_bytes": "i64", "first": "i32"}, {"CODING": coding, "RAW": 1})):
+        constants = fixed | more
+        signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
+        constants = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
+        made = triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", arch, 32))
+        assert made.asm["cubin"] and f"sm_{arch}" in made.asm["ptx"], (coding, kernel)
 """
 
 
-@pytest.mark.parametrize(("coding", "arch"), [
-    *((coding, 90) for coding in SIZED), (Coding.BFLOAT16, 80), (Coding.ZVC32, 80)])
-def test_kernels_compile_without_a_gpu(coding: Coding, arch: int) -> None:
+def test_kernels_compile_without_a_gpu() -> None:
+    """In one process, outside the interpreter."""
+    shapes = [*((coding, 90) for coding in SIZED), (Coding.BFLOAT16, 80), (Coding.ZVC32, 80)]
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    subprocess.run([sys.executable, "-c", _COMPILES, str(coding.element_bytes), str(int(coding)), str(arch)], cwd=ROOT,
-                   check=True, env=environment | {"PYTHONPATH": str(ROOT)})
+    subprocess.run([sys.executable, "-c", _COMPILES, *(f"{coding.element_bytes},{int(coding)},{arch}"
+                                                       for coding, arch in shapes)], cwd=ROOT, check=True,
+                   env=environment | {"PYTHONPATH": str(ROOT)})
 
 
-@pytest.mark.parametrize(("arch", "block_bytes"), [(80, 4096), (90, 4096), (90, 512), (90, 32768)])
-def test_cuda_compiles_without_a_gpu(arch: int, block_bytes: int) -> None:
+@pytest.mark.parametrize(("arch", "block_bytes", "value_bytes"), [
+    (80, 4096, 2), (90, 4096, 2), (90, 32768, 2), (80, 4096, 4), (90, 4096, 4), (90, 512, 4)])
+def test_cuda_compiles_without_a_gpu(arch: int, block_bytes: int, value_bytes: int) -> None:
     from cdma.gpu import cuda, nvrtc
 
     if nvrtc.compiler() is None:
         pytest.skip("NVRTC is not installed: it is in the extra gpu on x86-64")
-    code = cuda.code(block_bytes, arch)
+    code = cuda.code(block_bytes, value_bytes, arch)
     assert all(f"cdma_{kernel}".encode() in code for kernel in ("measure", "encode", "decode"))
     with pytest.raises(RuntimeError, match=r'NVRTC does not compile x\.cu: x\.cu\(1\): error: '):
         nvrtc.cubin("kernel", "x.cu", arch)
+
+
+@pytest.mark.parametrize("coding", [Coding.BFLOAT16, Coding.FLOAT32], ids=lambda coding: coding.name)
+def test_cuda_has_whole_blocks_and_triton_the_last(coding: Coding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                   ) -> None:
+    """The kernels' build for the host in the place of a GPU's."""
+    built, launched = Kernels(coding.element_bytes, 4, tmp_path), []
+
+    def launch(name: str, sizes: tuple[int, int], first: Any, count: int, *others: Any) -> None:
+        assert sizes == (512, coding.element_bytes)
+        launched.append((name, count))
+        built.library[name](*(ctypes.c_void_p(each.data_ptr()) if isinstance(each, torch.Tensor) else each
+                              for each in (first, *others)), ctypes.c_int64(count))
+
+    monkeypatch.setattr("cdma.gpu.cuda._launch", launch)
+    monkeypatch.setattr("cdma.gpu.codec.kernels", lambda device, backend=None: CudaKernels())
+    check(floats(1900 // coding.element_bytes, coding.element_bytes, 3), coding, 512)
+    assert launched == [(f"cdma_{name}", 3) for name in ("measure", "encode", "decode")]
 
 
 def test_what_it_imports() -> None:

@@ -29,9 +29,9 @@ def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert {"card", "driver", "torch", "triton", "date"} <= found.keys()
     assert [(row["coding"], row["stream_equal"], row["back_equal"]) for row in found["bytes"]] == [
-        ("bfloat16", True, True), ("zvc16", True, True)]
+        ("bfloat16", True, True), ("zvc16", True, True), ("float32", True, True)]
     speeds = [row for row in found["speeds"] if "not_run" not in row]
-    assert [row["coding"] for row in speeds] == ["bfloat16"] * 2 + ["zvc16"] * 3 + ["bfloat16"]
+    assert [row["coding"] for row in speeds] == ["bfloat16"] * 2 + ["zvc16"] * 3 + ["bfloat16", "float32"]
     assert all(row["encode_gbps"] > 0 and row["decode_gbps"] > 0 for row in speeds)
     assert [row["copy"] for row in found["copies"]] == ["out", "back", "both"]
 
@@ -64,7 +64,7 @@ def test_mistakes(call: tuple[str, ...], message: str, capsys: pytest.CaptureFix
 
 
 def test_shares_are_of_the_steps_that_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdma.gpu.rule.Rule.packs", lambda *_: True)
+    monkeypatch.setattr("cdma.gpu.rule.Rule.choose", lambda *_: "packed")
     row, = steps("cpu", "gpt2", ("compressed",), runs=2)
     assert 0 < row["codec_share"] < 1
     assert row["link_bytes"] < row["raw_bytes"] == row["engine"]["raw_bytes"] / 4

@@ -98,7 +98,8 @@ def test_what_is_not_known_is_read_as_bytes_or_left_out(tmp_path: Path, monkeypa
                 "b": torch.ones(2, dtype=torch.int8), "c": torch.zeros(1).to_sparse()}, "net.pt")
     with pytest.warns(DumpWarning) as told:
         found = load("net.pt")
-    assert [str(each.message) for each in told] == [
+    # PyTorch may warn of sparse tensors itself.
+    assert [str(each.message) for each in told if each.category is DumpWarning] == [
         "net.pt: arrays of types that are not known here (float8_e4m3fnuz) are read as plain bytes: a",
         "net.pt: arrays of types that are not known here (sparse_coo float32) are left out: c"]
     assert {name: array.tolist() for name, array in found.items()} == {"a": [1, 2], "b": [1, 1]}

@@ -144,9 +144,12 @@ def alternatives(inputs: Inputs, progress: Callable[[str, int, int], None] | Non
 
 
 def best(rows: Sequence[Alternative], lossless: bool = True) -> Alternative | None:
-    """The fastest row that fits the device; among rows that take the same time, the first. None if none fits."""
+    """The fastest row that fits the device; None if none fits. Of rows whose times are the same to a thousandth, which
+    no model resolves, the first that needs no hardware, else the first."""
     fitting = [row for row in rows if row.fits and (row.lossless or not lossless)]
-    return min(fitting, key=lambda row: row.step_ms, default=None)
+    least = min((row.step_ms for row in fitting), default=0.0)
+    alike = [row for row in fitting if row.step_ms <= 1.001 * least]
+    return min(alike, key=lambda row: row.hardware != "nothing", default=None)
 
 
 def worth_a_look(rows: Sequence[Alternative]) -> tuple[Alternative, ...]:

@@ -80,16 +80,27 @@ class Offload:
         self._kept: dict[Any, list[weakref.ref[_Kept]]] = {}
         self._weights: Any = None
         self._hooks: Any = None
+        self._layer, self._layers = getattr(engine, "layer", None), []
 
     def __enter__(self) -> Self:
         self._weights = Weights(self._model)
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda saved: saved.restore())
         self._hooks.__enter__()
+        if self._layer is not None:
+            self._layers = [each.register_forward_pre_hook(self._begin_layer) for each in self._model.modules()
+                            if next(each.children(), None) is None]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         self._hooks.__exit__(kind, error, trace)
+        for each in self._layers:
+            each.remove()
+
+    def _begin_layer(self, *_: Any) -> None:
+        # A compiler takes the hook into what it compiles, where it does nothing.
+        if self._layer is not None and not torch.compiler.is_compiling():
+            self._layer()
 
     def _pack(self, tensor: Any) -> Any:
         counts = self.counts

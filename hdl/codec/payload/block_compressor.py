@@ -109,7 +109,7 @@ class BlockCompressor(wiring.Component):
 
     Latency: 12 cycles from the last beat of a block to the first row of its payload, 20 if that row has data as well as
     tags (beats of 32 bytes, elements of 32 bits); 29 with metadata and data in that row. In the pipeline ``fast`` these
-    are 13, 22 and 34. Throughput: 1 raw beat or 1 row of payload per cycle, whichever there are more of.
+    are 14, 23 and 35. Throughput: 1 raw beat or 1 row of payload per cycle, whichever there are more of.
 
     Parameters
     ----------
@@ -122,7 +122,8 @@ class BlockCompressor(wiring.Component):
     pipeline : str
         ``small`` or ``fast``, for FPGAs: ``fast`` adds a register behind the port, so that a beat's element and mask
         are known in front of the store; one behind the store and one behind the metadata that is joined, since memories
-        show their output late; and those of :class:`~cdma.hdl.codec.payload.group_coder.GroupCoder`.
+        show their output late; those of :class:`~cdma.hdl.codec.payload.group_coder.GroupCoder`; and a skid buffer
+        behind the merger. The store has a place more, so that beats come in by what was known a cycle before.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in
         ``element_bytes``.
@@ -219,7 +220,7 @@ class BlockCompressor(wiring.Component):
         joining = QUARTERS * most_metadata_rows(n, block_bytes, exponents) - _LEAD if exponents else 0
         waiting = max(tag_rows, joining) + _MORE_ROWS
         m.submodules.store = store = stream_fifo(
-            stored_beat_layout(n, sizes, exponents), self._store_beats, self._protected)
+            stored_beat_layout(n, sizes, exponents), self._store_beats + (self._pipeline == "fast"), self._protected)
         m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape, self._for_lane))
         m.submodules.writer = writer = TagWriter(
             n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents, self._protected)
@@ -236,11 +237,21 @@ class BlockCompressor(wiring.Component):
         wiring.connect(m, store.o, reader.beats)
         wiring.connect(m, reader.o, packer.i)
         wiring.connect(m, rows.o, merger.rows)
-        wiring.connect(m, merger.o, wiring.flipped(self.o))
+        if self._pipeline == "fast":
+            m.submodules.sent = sent = Skid(data.StructLayout({
+                "beat": merger.o.payload.shape(), "block": self.block.shape()}))
+            m.d.comb += [
+                sent.i.valid.eq(merger.o.valid), merger.o.ready.eq(sent.i.ready),
+                sent.i.payload.beat.eq(merger.o.payload), sent.i.payload.block.eq(merger.block),
+                self.o.valid.eq(sent.o.valid), sent.o.ready.eq(self.o.ready),
+                self.o.payload.eq(sent.o.payload.beat), self.block.eq(sent.o.payload.block),
+            ]
+        else:
+            wiring.connect(m, merger.o, wiring.flipped(self.o))
+            m.d.comb += self.block.eq(merger.block)
         # The next block waits here while its data are packed.
         next_waits, next_block = Signal(), Signal(self.block.shape(), reset_less=True)
         m.d.comb += [
-            self.block.eq(merger.block),
             lengths.o.ready.eq(~next_waits), merger.i.valid.eq(next_waits), merger.i.payload.eq(next_block),
         ]
         m.d.sync += next_waits.eq(Mux(next_waits, ~merger.i.ready, lengths.o.valid))
@@ -275,12 +286,16 @@ class BlockCompressor(wiring.Component):
         # Blocks that have ended, and whose lengths are not looked for yet.
         ended = Signal(range(_BLOCKS + 1))
         room = Signal()
-        m.d.comb += go.eq(room & store.i.ready)
+        m.d.comb += go.eq(room if self._pipeline == "fast" else room & store.i.ready)
         leaves = Signal()
         m.d.comb += leaves.eq(scanned.o.valid & scanned.o.ready)
         m.d.sync += ended.eq(ended + taken - leaves)
         waits = facts.waits if facts else Const(0)
-        m.d.sync += room.eq((ended + taken < _BLOCKS) & (writer.level < 2 * tag_rows) & ~waits)
+        may_come: Value = (ended + taken < _BLOCKS) & (writer.level < 2 * tag_rows) & ~waits
+        if self._pipeline == "fast":
+            # It is known a cycle late, for which the store has a place more.
+            may_come = may_come & (store.level < self._store_beats)
+        m.d.sync += room.eq(may_come)
 
     def _input(self, m: Module, store: StreamFifo | ProtectedFifo, scanned: Skid, writer: TagWriter,
                facts: MetadataWriter | None) -> tuple[Value, Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -40,6 +41,11 @@ class ExponentRange(wiring.Component):
 
     Latency: 2 cycles. Throughput: a group per cycle.
 
+    Parameters
+    ----------
+    pipeline : str
+        ``small``, or ``fast``: with more comparisons, 2 rounds of them in place of 3.
+
     Members
     -------
     data : In(8 * GROUP_BYTES)
@@ -54,7 +60,8 @@ class ExponentRange(wiring.Component):
     Source: docs/formats.md, "Exponents".
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pipeline: str = "small") -> None:
+        self._pipeline = pipeline
         super().__init__({"data": In(8 * GROUP_BYTES), "present": In(GROUP_BYTES // 2), "wide": In(1),
                           "found": Out(range_layout())})
 
@@ -83,7 +90,8 @@ class ExponentRange(wiring.Component):
                         | (high_there & (high[:7].any() | high[15] | (self.wide & low.any())) & ~high_live))
             signs.append((high_there & high[15]) | (narrow & low_there & low[15]))
         flags = Signal(3, reset_less=True)
-        most, inverted = (_greatest(m, _registered(m, values, name), name)
+        greatest = _greatest_of_fours if self._pipeline == "fast" else _greatest
+        most, inverted = (greatest(m, _registered(m, values, name), name)
                           for name, values in (("largest", largest), ("smallest", smallest)))
         m.d.sync += [
             flags.eq(Cat(Cat(alive).any(), Cat(signs).any(), Cat(tiny).any())),
@@ -110,3 +118,21 @@ def _greatest(m: Module, values: Sequence[Value], name: str) -> Value:
             found.append(most)
         values = found
     return values[0]
+
+
+def _greatest_of_fours(m: Module, values: Sequence[Value], name: str) -> Value:
+    """The same of eight values, in two rounds of comparisons: in the first one, all pairs of four values."""
+    found = []
+    for first in range(0, len(values), 4):
+        four = values[first:first + 4]
+        above = {(a, b): four[a] > four[b] for a, b in combinations(range(4), 2)}
+        low, high, upper = Signal(name=f"{name}_low_{first}"), Signal(name=f"{name}_high_{first}"), Signal(
+            name=f"{name}_upper_{first}")
+        most = Signal(8, name=f"{name}_of_2_{first}")
+        m.d.comb += [
+            low.eq(above[0, 1]), high.eq(above[2, 3]),
+            upper.eq(~Mux(low, Mux(high, above[0, 2], above[0, 3]), Mux(high, above[1, 2], above[1, 3]))),
+            most.eq(Mux(upper, Mux(high, four[2], four[3]), Mux(low, four[0], four[1]))),
+        ]
+        found.append(most)
+    return _greatest(m, found, name)

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.codec.coding import element_layout, select
 from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
 from cdma.hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
-from cdma.hdl.codec.routing import Gather, Ranks, Steer, merged_counts, ranks_layout, unary_count
+from cdma.hdl.codec.routing import Gather, Ranks, Steer, joined_ranks, merged_counts, unary_count
 from cdma.hdl.common.stage import behind
 
 __all__ = ["GroupCoder", "group_coder_latency"]
@@ -185,11 +185,7 @@ class GroupCoder(wiring.Component):
                              unary.eq(Cat(unary_count(m, ranks.mask, f"ranked_{k}")))]
             halves.append((half, count, unary))
         (low, low_count, low_unary), (high, _, high_unary) = halves
-        for name in ranks_layout(lanes // 2, 1).members:
-            blocks = len(low[name])
-            m.d.comb += [*(before[name][block].eq(low[name][block]) for block in range(blocks)),
-                         *(before[name][blocks + block].eq(high[name][block] + low_count) for block in range(blocks))]
-        m.d.comb += before[f"d{lanes // 2}"][0].eq(low_count)
+        joined_ranks(m, before, low, high, low_count)
         return merged_counts(m, list(low_unary), list(high_unary), "unary")
 
     def _tails(self, m: Module, ends: Value, live: Value) -> Value:

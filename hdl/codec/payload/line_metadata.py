@@ -57,6 +57,8 @@ class LineMetadata(wiring.Component):
     ----------
     beat_bytes, block_bytes : int
         Bytes of a beat, 32 or 64, and of a block at most.
+    pipeline : str
+        ``small`` or ``fast``.
 
     Members
     -------
@@ -98,8 +100,9 @@ class LineMetadata(wiring.Component):
     Source: docs/formats.md, "Exponents".
     """
 
-    def __init__(self, beat_bytes: int, block_bytes: int):
+    def __init__(self, beat_bytes: int, block_bytes: int, pipeline: str = "small"):
         self._beat_bytes = beat_bytes
+        self._pipeline = pipeline
         super().__init__({
             "take": In(1), "data": In(8 * beat_bytes), "present": In(beat_bytes // 2), "last": In(1), "wide": In(1),
             "empty": In(1), "waits": Out(1),
@@ -138,7 +141,7 @@ class LineMetadata(wiring.Component):
             m.d.sync += [came.eq(earlier), beat.eq(before)]
         found = []
         for group in range(side):
-            m.submodules[f"range_{group}"] = part = ExponentRange()
+            m.submodules[f"range_{group}"] = part = ExponentRange(self._pipeline)
             m.d.comb += [part.data.eq(self.data.word_select(group, 8 * GROUP_BYTES)),
                          part.present.eq(self.present.word_select(group, GROUP_BYTES // 2)), part.wide.eq(self.wide)]
             found.append(part.found)
@@ -207,12 +210,12 @@ class LineMetadata(wiring.Component):
         width, whole, narrower, stores = Signal(3), Signal(), Signal(), Signal()
         # The base of the last line that had one, if the block has had any.
         base, had = Signal(8, reset_less=True), Signal()
-        pairs = [_larger(m, widths[k], widths[k + 1]) for k in (0, 2)]
+        low, high = (_larger(m, widths[k], widths[k + 1], self._pipeline) for k in (0, 2))
         less = [Mux(short[2], _LESS, short[:2] | short[2].replicate(2))
                 for short in (_difference(m, width, each) for each in widths)]
         kept = narrower & ~whole
         m.d.comb += [
-            width.eq(_larger(m, *pairs)),
+            width.eq(_larger(m, low, high, self._pipeline)),
             whole.eq(width == _WHOLE),
             narrower.eq(Cat((each != width) & count.any() for each, count in zip(widths, counts, strict=True)).any()),
             stores.eq(facts.some & ~whole),
@@ -246,7 +249,7 @@ class LineMetadata(wiring.Component):
             elements = Signal.like(counts[group], name=f"elements_{group}", reset_less=True)
             taken = Signal.like(elements, name=f"bytes_{group}", reset_less=True)
             least = Mux(width > _LESS, width - _LESS, 0)
-            m.d.comb += bits.eq(Mux(width == _WHOLE, WHOLE_WIDTH, _larger(m, widths[group], least[:3])))
+            m.d.comb += bits.eq(Mux(width == _WHOLE, WHOLE_WIDTH, _larger(m, widths[group], least[:3], self._pipeline)))
             product = (Mux(rest[0], elements, 0) + Mux(rest[1], elements << 1, 0)) + Mux(rest[2], elements << 2, 0)
             m.d.sync += [rest.eq(Mux(facts.signs, bits, bits - bits.any())),
                          elements.eq(pick(step, [Value.cast(counts[k]) for k in range(group, GROUPS, side)])),
@@ -264,10 +267,16 @@ class LineMetadata(wiring.Component):
             m.d.sync += [self.rests.eq(Mux(fresh, Const(0), self.rests) + sum(rest_bytes, Const(0))), fresh.eq(ends)]
 
 
-def _larger(m: Module, a: Value, b: Value) -> Value:
-    """The larger one of two numbers of the same width."""
+def _larger(m: Module, a: Value, b: Value, pipeline: str = "small") -> Value:
+    """The larger one of two numbers of the same width; in ``fast`` by logic, since tools for FPGAs compare with a carry
+    chain, which takes longer for a few bits."""
     found = Signal(max(len(Value.cast(a)), len(Value.cast(b))), name="larger")
-    m.d.comb += found.eq(Mux(a > b, a, b))
+    above = a > b
+    if pipeline == "fast":
+        above = Const(0)
+        for one, other in zip(a, b, strict=True):
+            above = Mux(one ^ other, one, above)
+    m.d.comb += found.eq(Mux(above, a, b))
     return found
 
 

@@ -109,6 +109,8 @@ class LineReader(wiring.Component):
         Raw bytes of the largest block.
     rows : int
         Rows of a slot of the memory.
+    pipeline : str
+        ``small`` or ``fast``.
 
     Members
     -------
@@ -119,7 +121,7 @@ class LineReader(wiring.Component):
     slot : In(1)
         With ``load``: where it is in the memory.
     ends : Out(1)
-        No line is left, or the last one goes to the skid buffer in this cycle.
+        No line is left, or the last one goes to the skid buffer in this cycle; in ``fast``, went there.
     reads : array of Out(word_read_signature(rows)), word : In(beat_bytes)
         To the memory: the readers of headers, bases and widths. All are functions of registers.
     lines : Out(stream.Signature(line_layout()))
@@ -130,8 +132,9 @@ class LineReader(wiring.Component):
 
     lines: stream.Interface
 
-    def __init__(self, beat_bytes: int, block_bytes: int, rows: int):
+    def __init__(self, beat_bytes: int, block_bytes: int, rows: int, pipeline: str = "small"):
         self._beat_bytes = beat_bytes
+        self._pipeline = pipeline
         self._rows = rows
         self._lines = lines = block_bytes // LINE_BYTES
         super().__init__({
@@ -156,7 +159,7 @@ class LineReader(wiring.Component):
                 section.word.eq(self.word), read.want.eq(section.read.want), read.at.eq(section.read.at),
                 section.read.given.eq(read.given),
             ]
-        line, record = skid.i.payload, skid.i.payload.record
+        line, record, short = skid.i.payload, skid.i.payload.record, self._beat_bytes >= LINE_BYTES // 2
         m.d.comb += [
             headers.start.eq(0), bases.start.eq(self.count), widths.start.eq(self.widths_at),
             zero.eq(header.all()), whole.eq(header[:3] == _WHOLE),
@@ -169,7 +172,9 @@ class LineReader(wiring.Component):
             record.width.eq(Cat(header[:3] & ~whole.replicate(3), whole)),
             record.less.as_value().eq(widths.byte & has_widths.replicate(8)),
             line.bad.eq(has_widths & Cat(record.less[group] > header[:3] for group in range(GROUPS)).any()),
-            final.eq(left == 1), self.ends.eq(~some | (goes & final)),
+            # Lines of two beats are soon used up, so that those of the next block must come without a gap.
+            final.eq(left == 1),
+            self.ends.eq(~some if self._pipeline == "fast" and not short else ~some | (goes & final)),
         ]
         with m.If(self.load):
             m.d.sync += [left.eq(self.count), some.eq(1), previous.eq(0)]
@@ -177,10 +182,10 @@ class LineReader(wiring.Component):
             m.d.sync += [left.eq(left - 1), some.eq(~final)]
             with m.If(has_base):
                 m.d.sync += previous.eq(bases.byte)
-        if self._beat_bytes < LINE_BYTES // 2:
+        if not short:
             wiring.connect(m, skid.o, wiring.flipped(self.lines))
         else:
-            # Lines of two beats are soon used up while those of the next block are not yet here.
+            # They are soon used up while those of the next block are not yet here.
             m.submodules.more = more = Skid(line_layout())
             wiring.connect(m, skid.o, more.i)
             wiring.connect(m, more.o, wiring.flipped(self.lines))

@@ -124,7 +124,7 @@ class MetadataWriter(wiring.Component):
         m = Module()
         # Fewer records would not make a memory, but registers.
         depth = max(self._lines + _MORE_LINES, -(-LEAST_BITS // Shape.cast(line_record_layout()).width))
-        m.submodules.line = line = LineMetadata(self._beat_bytes, self._block_bytes)
+        m.submodules.line = line = LineMetadata(self._beat_bytes, self._block_bytes, pipeline=self._pipeline)
         m.submodules.kept = kept = stream_fifo(line_record_layout(), 1 << (depth - 1).bit_length(), self._protected)
         m.submodules.packer = packer = MetadataPacker(*self._shape, self._pipeline, self._protected)
         if self._protected:

@@ -336,7 +336,7 @@ class PayloadStore(wiring.Component):
             m.d.comb += starts.eq(tags_start)
         else:
             # Tags and lines go on to the next block each on its own.
-            m.submodules.lines = lines = LineReader(self._beat_bytes, self._block_bytes, most)
+            m.submodules.lines = lines = LineReader(self._beat_bytes, self._block_bytes, most, self._pipeline)
             lines_start, lines_began, turn = Signal(), Signal(), Signal(2)
             some = ~order.exponents | counter.tags.any()
             if self._for_lane:

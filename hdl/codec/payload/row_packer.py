@@ -12,9 +12,11 @@ from amaranth.utils import exact_log2
 from cdma.hdl.codec.coding import element_layout, select
 from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
 from cdma.hdl.codec.payload.group_coder import GroupCoder, group_coder_latency
-from cdma.hdl.codec.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
+from cdma.hdl.codec.routing import Gather, Ranks, Steer, joined_ranks, ranks_layout, swap_layout
 from cdma.hdl.codec.scan import Scan
 from cdma.hdl.common.bits import thermometer
+from cdma.hdl.common.skid import Skid
+from cdma.hdl.common.stage import behind
 
 __all__ = ["RowPacker", "packed_row_layout", "raw_row_layout", "stored_beat_layout"]
 
@@ -108,8 +110,8 @@ class RowPacker(wiring.Component):
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     pipeline : str
-        ``small`` or ``fast``: ``fast`` adds a stage in front of all, for memories whose output is late, and stages in
-        the group coder.
+        ``small`` or ``fast``: ``fast`` adds a skid buffer in front of all, for memories whose output is late, and
+        stages in the group coder. It counts in each half of the beat, and adds up a stage later.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in ``sizes``.
 
@@ -143,7 +145,8 @@ class RowPacker(wiring.Component):
         m = Module()
         n, grain, units = self._beat_bytes, self._grain, self._units
         moves = Signal()
-        m.d.comb += self.i.ready.eq(moves)
+        if self._pipeline != "fast":
+            m.d.comb += self.i.ready.eq(moves)
 
         def stage(name: str, **fields: ShapeLike) -> tuple[Signal, Any]:
             """Registers of a stage: whether it holds a beat, and the beat."""
@@ -152,9 +155,10 @@ class RowPacker(wiring.Component):
 
         comes, beat = self.i.valid, self.i.payload
         if self._pipeline == "fast":
-            comes, beat = Signal(name="taken"), Signal.like(beat, name="beat", reset_less=True)
-            with m.If(moves):
-                m.d.sync += [comes.eq(self.i.valid), beat.eq(self.i.payload)]
+            m.submodules.taken = taken = Skid(self.i.payload.shape())
+            m.d.comb += taken.o.ready.eq(moves)
+            wiring.connect(m, wiring.flipped(self.i), taken.i)
+            comes, beat = taken.o.valid, taken.o.payload
         if self._exponents:
             valid, scanned = self._coded(m, moves, comes, beat)
         else:
@@ -165,6 +169,14 @@ class RowPacker(wiring.Component):
                 m.d.sync += [valid.eq(comes), scanned.mask.eq(scan.mask | beat.raw.replicate(units)),
                              *(scanned[name].eq(beat[name]) for name in ("data", "first", "last", "before"))]
 
+        if units > _FEW and self._pipeline == "fast":
+            counts, count = self._halves(m, moves, scanned.mask)
+            came, (valid, counted) = valid, stage("counted", first=1, last=1, before=exact_log2(units))
+            with m.If(moves):
+                m.d.sync += [valid.eq(came),
+                             *(counted[name].eq(scanned[name]) for name in ("data", "first", "last", "before"))]
+            self._packed(m, moves, *self._placed(m, moves, stage, valid, counted, counts, count))
+            return m
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.d.comb += ranks.mask.eq(scanned.mask)
         counted, counts, count = scanned, ranks.before, ranks.count
@@ -178,6 +190,18 @@ class RowPacker(wiring.Component):
             count = halves[0] + halves[1]
         self._packed(m, moves, *self._placed(m, moves, stage, valid, counted, counts, count))
         return m
+
+    def _halves(self, m: Module, moves: Signal, mask: Value) -> tuple[Any, Value]:
+        """The set bits before each block, and all of them: counted in each half, and added up behind the register."""
+        counted: list[Any] = []
+        for k in range(2):
+            m.submodules[f"ranks_{k}"] = ranks = Ranks(self._beat_bytes // 2, self._grain)
+            m.d.comb += ranks.mask.eq(mask.word_select(k, self._units // 2))
+            counted += [behind(m, moves, ranks.before, f"before_{k}"), behind(m, moves, ranks.count, f"count_{k}")]
+        low, low_count, high, high_count = counted
+        counts = Signal(ranks_layout(self._beat_bytes, self._grain), name="joined")
+        joined_ranks(m, counts, low, high, low_count)
+        return counts, low_count + high_count
 
     def _coded(self, m: Module, moves: Signal, comes: Value, beat: Any) -> tuple[Signal, Any]:
         """The beat behind the group coders, combinational from their registers."""

@@ -24,7 +24,7 @@ from cdma.hdl.codec.payload.unpacking import (
     present_units,
     unit_bytes,
 )
-from cdma.hdl.codec.routing import Ranks, Scatter, Steer, block_counts
+from cdma.hdl.codec.routing import Ranks, Scatter, Steer, block_counts, joined_ranks, ranks_layout
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.skid import Skid, Spare
 from cdma.hdl.common.stage import behind
@@ -66,15 +66,16 @@ class RowUnpacker(wiring.Component):
         o.valid                                                       a     b
 
     In the pipeline ``fast`` there is a skid buffer between ranks and place, so that what moves in front of it follows
-    from registers; a register in front of *scatter*; and with exponents one between the counts of a group's elements
-    and its mask, and one behind the network of the decoder::
+    from registers; a register in front of *scatter*; a skid buffer in place of the spare one; and with exponents a
+    register on each side of the counts of a group's elements, and one behind the network of the decoder. Ranks are
+    counted in each half of the beat, and added up behind the skid buffer::
 
-        slice --> counts --> [counts] --> [mask] --> ranks --> [skid] --> [place] --> rows
-        rows --> [window] --> [scatter] --> [rests] --> [tails] --> [beat]
+        slice --> [elements] --> [counts] --> [mask] --> ranks --> [skid] --> [place] --> rows
+        rows --> [window] --> [scatter] --> [rests] --> [tails] --> [beat] --> [skid]
 
     Latency: the first raw beat of a block leaves 4 cycles, with exponents 6, after its order and its first word of tags
     were taken. The units of a row of data are scattered in the cycle after it was taken, and leave one cycle later,
-    with exponents two. In ``fast`` both take longer, by 2 and 1 cycles, with exponents by 4 and 2. Throughput: 1 raw
+    with exponents two. In ``fast`` both take longer, by 3 and 2 cycles, with exponents by 6 and 3. Throughput: 1 raw
     beat per cycle while rows are there, for blocks of any length, without a gap between them. In a short block, each
     word of tags behind the last beat takes a cycle more.
 
@@ -158,11 +159,12 @@ class RowUnpacker(wiring.Component):
         units = n // grain
         position = exact_log2(units)
         m.submodules.slicer = slicer = TagSlicer(
-            n, self._sizes, self._block_bytes, self._exponents, self._for_lane)
-        m.submodules.ranks = ranks = Ranks(n, grain)
+            n, self._sizes, self._block_bytes, self._exponents, self._for_lane, self._pipeline)
+        if not self._fast:
+            m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.steer = steer = Steer(n, grain)
         m.submodules.rows = rows = RowRing(n, self._sizes, self._exponents)
-        m.submodules.spare = spare = Spare(data.StructLayout({
+        m.submodules.spare = spare = (Skid if self._fast else Spare)(data.StructLayout({
             "data": 8 * n, "last": 1, "tail": position, "error": payload_error_layout(self._block_bytes)}))
         wiring.connect(m, wiring.flipped(self.order), slicer.order)
         wiring.connect(m, wiring.flipped(self.words), slicer.words)
@@ -176,26 +178,35 @@ class RowUnpacker(wiring.Component):
         places = Signal(name="places_move") if self._fast else move
         m.d.comb += [places.eq(rows.move), slicer.move.eq(move)]
         counted_valid, counted, faulty_tag = self._masked(m, slicer, move)
-        m.d.comb += ranks.mask.eq(counted.mask)
-        ranked_before, ranked_halves = ranks.before, ranks.halves
+        before = Signal(ranks_layout(n, grain), reset_less=True)
+        halves = Signal(data.ArrayLayout(position, 2), reset_less=True)
         if self._fast:
+            ranked_before, ranked_halves = (Signal.like(each, name=f"ranked_{name}") for name, each in (
+                ("before", before), ("halves", halves)))
+            counts = data.StructLayout({"before": ranks_layout(n // 2, grain), "count": position})
             m.submodules.ranked = ranked = Skid(data.StructLayout({
-                "beat": self._layout, "before": ranks.before.shape(), "halves": ranks.halves.shape(), "wrong": 1}))
-            found = ranked.i.payload
+                "beat": self._layout, "low": counts, "high": counts, "wrong": 1}))
+            found: Any = ranked.i.payload
             m.d.comb += [
                 ranked.i.valid.eq(counted_valid), move.eq(ranked.i.ready), ranked.o.ready.eq(places),
-                found.beat.eq(counted), found.before.eq(ranks.before), found.halves.eq(ranks.halves),
-                found.wrong.eq(faulty_tag),
+                found.beat.eq(counted), found.wrong.eq(faulty_tag),
             ]
+            for k, half in enumerate((found.low, found.high)):
+                m.submodules[f"ranks_{k}"] = ranks = Ranks(n // 2, grain)
+                m.d.comb += [ranks.mask.eq(counted.mask.word_select(k, units // 2)), half.before.eq(ranks.before),
+                             half.count.eq(ranks.count)]
+            # What was counted in the halves is added up behind the skid buffer.
             found = ranked.o.payload
             counted_valid, counted, faulty_tag = ranked.o.valid, found.beat, found.wrong
-            ranked_before, ranked_halves = found.before, found.halves
+            joined_ranks(m, ranked_before, found.low.before, found.high.before, found.low.count)
+            m.d.comb += Cat(ranked_halves).eq(Cat(found.low.count, found.high.count))
+        else:
+            m.d.comb += ranks.mask.eq(counted.mask)
+            ranked_before, ranked_halves = ranks.before, ranks.halves
 
         # Its place: `lane` is that of its first unit.
         placed = Signal(self._layout, reset_less=True)
         placed_valid, wrong = Signal(), Signal(reset_less=True)
-        before = Signal.like(ranks.before, reset_less=True)
-        halves = Signal.like(ranks.halves, reset_less=True)
         lane = Signal(position, reset_less=True)
         total = Signal(position + 1)
         m.d.comb += [
@@ -265,6 +276,10 @@ class RowUnpacker(wiring.Component):
         with m.If(move):
             m.d.sync += [held.eq(slicer.valid), sliced.eq(slicer.slice)]
         wrong = sliced.beyond | (sliced.mask & ~present_units(sliced.tail, len(sliced.mask))).any()
+        if self._fast:
+            # The slicer does not know early in the cycle whether it has a slice.
+            sent, sliced = sliced, Signal(self._layout, name="sliced_live")
+            m.d.comb += [sliced.eq(sent), sliced.mask.eq(sent.mask & held.replicate(len(sent.mask)))]
         if not self._exponents:
             return held, sliced, wrong
         counted_valid, counted = Signal(), Signal(self._layout, name="counted", reset_less=True)
@@ -274,9 +289,10 @@ class RowUnpacker(wiring.Component):
         masks: list[Value] = []
         first = sliced
         if self._fast:
-            # The counts of a group's elements are behind a register, and so is all that is beside them.
-            held, sliced = behind(m, move, held, "summed_valid", init=0), behind(m, move, sliced, "summed")
-            wrong = behind(m, move, wrong, "summed_wrong")
+            # The elements of a group are behind a register, their counts behind another, and so is what is beside them.
+            for stage in ("chosen", "summed"):
+                held, sliced = behind(m, move, held, f"{stage}_valid", init=0), behind(m, move, sliced, stage)
+                wrong = behind(m, move, wrong, f"{stage}_wrong")
         for number in range(self._beat_bytes // GROUP_BYTES):
             slice_ = first.mask.word_select(number, GROUP_BYTES)
             coder = GroupMask(self._exponents)
@@ -284,12 +300,13 @@ class RowUnpacker(wiring.Component):
             ones = {size: Cat(slice_[k * size] for k in range(GROUP_BYTES // size)) for size in self._exponents}
             some = Signal(elements, name=f"elements_{number}")
             at_least = Cat(block_counts(m, some)[0, elements] > k for k in range(elements))
-            found = some
+            found, chosen = some, select(first.coded, ones)
             if self._fast:
+                chosen = behind(m, move, chosen, f"chosen_elements_{number}")
                 found = behind(m, move, some, f"summed_elements_{number}")
                 at_least = behind(m, move, at_least, f"summed_counts_{number}")
             m.d.comb += [
-                some.eq(select(first.coded, ones)), coder.elements.eq(found), coder.at_least.eq(at_least),
+                some.eq(chosen), coder.elements.eq(found), coder.at_least.eq(at_least),
                 coder.rest.eq(rest_bits(sliced.groups[number])), coder.element.eq(sliced.coded),
             ]
             slice_ = sliced.mask.word_select(number, GROUP_BYTES)

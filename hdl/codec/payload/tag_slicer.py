@@ -71,6 +71,8 @@ class TagSlicer(wiring.Component):
         Those of the sizes that may have exponent coding, in ascending order.
     for_lane : bool
         Whether blocks may be raw.
+    pipeline : str
+        ``small``, or ``fast``: then the mask does not wait for ``valid``.
 
     Members
     -------
@@ -87,7 +89,7 @@ class TagSlicer(wiring.Component):
     valid : Out(1)
         There is a slice.
     slice : Out(slice_layout(beat_bytes, sizes, exponents))
-        The slice. Its mask is 0 while ``valid`` is low, and for an order with an error.
+        The slice. Its mask is 0 while ``valid`` is low, in ``fast`` undefined, and 0 for an order with an error.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """
@@ -97,7 +99,8 @@ class TagSlicer(wiring.Component):
     lines: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
-                 for_lane: bool = False):
+                 for_lane: bool = False, pipeline: str = "small"):
+        self._pipeline = pipeline
         self._beat_bytes = beat_bytes
         self._sizes = sizes
         self._block_bytes = block_bytes
@@ -141,6 +144,7 @@ class TagSlicer(wiring.Component):
         if self._exponents or self._for_lane:
             m.d.comb += untagged.eq(tagless)
         element, ends = Signal(element_layout(sizes)), Signal()
+        sliced = has_order & ~faulty & ~untagged if self._pipeline == "fast" else tagged & ~waits
         m.d.comb += [
             tagged.eq(has_order & ~faulty & known & ~untagged & has_word),
             self.valid.eq((has_order & faulty) | untagged | (tagged & ~waits)),
@@ -151,7 +155,7 @@ class TagSlicer(wiring.Component):
             self.words.ready.eq(~has_word | ends | (tagged & waits)),
             self.order.ready.eq(~has_order | (goes & final)),
             # The element size as a mask: none without a slice of a tag.
-            Value.cast(element).eq(Mux(tagged & ~waits, Value.cast(order.element), 0)),
+            Value.cast(element).eq(Mux(sliced, Value.cast(order.element), 0)),
         ]
         with m.If(~has_word | ends):
             m.d.sync += [has_word.eq(self.words.valid), word.eq(self.words.payload)]

@@ -112,6 +112,11 @@ class Ring(wiring.Component):
         one_bit = Signal()
         m.d.comb += one_bit.eq(given.any() & ((given & (given - 1)[:len(given)]) == 0) & ~self.data[0]
                                & ~self.data[RING_INDEX_BITS + 1:].any())
+        strays: Value = (self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any()
+        if self._config.pipeline == "fast":
+            # The data are there two cycles before they are written.
+            (one_bit, came), (strays, strayed) = (Signal(name="one_bit_came"), one_bit), (Signal(name="strays"), strays)
+            m.d.sync += [one_bit.eq(came), strays.eq(strayed)]
         with m.If(self.write.base_lo | self.write.base_hi):
             m.d.comb += self.refuse.eq(~at_rest)
         with m.If(self.write.base_lo & at_rest):
@@ -123,7 +128,7 @@ class Ring(wiring.Component):
             with m.If(at_rest & one_bit):
                 m.d.sync += [size.eq(given), head.eq(0), tail.eq(0)]
         with m.If(self.write.tail):
-            m.d.comb += self.refuse.eq((self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any())
+            m.d.comb += self.refuse.eq(strays)
             with m.If(~self.refuse):
                 m.d.sync += tail.eq(self.data)
         misplaced = beyond

@@ -194,7 +194,7 @@ class Distributor(wiring.Component):
         tail = s.last_byte[:s.block_bits] + 1
         m.d.sync += [steps.eq(Cat(steps[0] | s.begins, steps[:2])), s.tail_bytes.eq(Mux(s.halved, tail >> 1, tail))]
         with m.If(s.begins):
-            m.d.sync += [s.last_byte.eq(decreased(self.start.payload.raw_bytes)),
+            m.d.sync += [s.last_byte.eq(decreased(self.start.payload.raw_bytes, config.pipeline)),
                          s.element.eq(self.start.payload.element)]
             if config.exponents:
                 m.d.sync += s.exponents.eq(self.start.payload.exponents)
@@ -354,7 +354,12 @@ class Distributor(wiring.Component):
                                         Mux(s.behind & ~bad_padding.any(), s.unread, s.block.number))),
                 self.done.eq(self.done | ended),
             ]
-        m.d.comb += s.parser.drop.eq(s.bad | self.fault.valid | s.stop)
+        drops = s.bad | self.fault.valid | s.stop
+        if self._config.pipeline == "fast":
+            # A cycle later: what the parser still finds is not looked at behind a fault.
+            m.d.sync += s.parser.drop.eq(drops)
+        else:
+            m.d.comb += s.parser.drop.eq(drops)
 
     @staticmethod
     def _padded(m: Module, number: int, row: Value, end: Value) -> Value:

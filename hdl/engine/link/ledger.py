@@ -52,6 +52,7 @@ class Ledger(wiring.Component):
 
     def __init__(self, config: EngineConfig):
         self._facts = counted_layout(config)
+        self._pipeline = config.pipeline
         super().__init__({
             "start": In(1), "capacity": In(LENGTH_BITS), "begins": In(1), "facts": In(self._facts), "fits": Out(1),
             "overflow": Out(data.StructLayout({"valid": 1, "block": BLOCK_BITS})),
@@ -67,14 +68,22 @@ class Ledger(wiring.Component):
         refilled = Signal(unit + 1)
         over = Signal()
         booked = Signal()
+        some = reserve.any()
+        if self._pipeline == "fast":
+            # The same from a register.
+            some = Signal(name="some", reset_less=True)
+            with m.If(self.start):
+                m.d.sync += some.eq((self.capacity >> exact_log2(WORD_BYTES))[unit:].any())
+            with m.Elif(~purse[-1]):
+                m.d.sync += some.eq(reserve[1:].any())
         m.d.comb += [
-            refilled.eq(Cat(purse[:-1], purse[-1] | reserve.any())),
+            refilled.eq(Cat(purse[:-1], purse[-1] | some)),
             over.eq(self.begins & (refilled < facts.block_words)),
             self.fits.eq(~over & ~self.overflow.valid),
             booked.eq(self.begins & self.fits),
         ]
         m.d.sync += purse.eq(refilled)
-        with m.If(~purse[-1] & reserve.any()):
+        with m.If(~purse[-1] & some):
             count_down(m, reserve)
         with m.If(over):
             m.d.sync += self.overflow.valid.eq(1)

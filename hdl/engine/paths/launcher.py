@@ -146,8 +146,8 @@ class Launcher(wiring.Component):
         launched, followed = _fields(config, self._device)
         front = self._registers("launch", (self._device, *launched, *(() if many else followed)))
         with m.If(self.took):
-            m.d.sync += [register.eq(decreased(request.raw_bytes) if name == "last_byte" else Value.cast(request[name]))
-                         for name, register in front.items()]
+            m.d.sync += [register.eq(decreased(request.raw_bytes, config.pipeline) if name == "last_byte"
+                                     else Value.cast(request[name])) for name, register in front.items()]
         record = Signal(_record_layout(config, self._device))       # of the request, from the cycle after `took` on
         m.d.comb += [
             record[name].eq(front["last_byte"] if name == "last_byte" else request[name])

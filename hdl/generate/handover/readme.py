@@ -21,7 +21,8 @@ _FILES = """\
 | `{name}.rdl` | register map as SystemRDL |
 | `{name}.core` | FuseSoC core with a lint target; Vivado gets the XDC, other tools the SDC |
 | `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |
-| `{name}_bench/` | with `--bench`: first transfers in C++ and in cocotb, which run by themselves |
+| `{name}_bench/` | with `--bench`: first transfers that run by themselves: `make -C {name}_bench` in C++, \
+`make -C {name}_bench cocotb` in Python; its Makefile begins with what each needs |
 | `{name}_ip/` | IP for Vivado: add the folder that it is in to `ip_repo_paths` |
 | `{name}.xdc` | timing constraints to start from, for Vivado |{crossings}
 | `package_{name}.tcl` | has Vivado package the IP anew, from the Verilog |

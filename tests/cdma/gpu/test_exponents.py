@@ -18,23 +18,29 @@ from cdma.golden.codec import blocks
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.errors import StreamError
 from cdma.workload.dumps import load
-from tests.golden.samples import corners, floats, free_payload
+from tests.golden.samples import EXPONENTS, corners, floats, free_payload
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = Path(cdma.gpu.__file__).parent / "exponents.cu"
-LINES = (4, 16, 32, 256)
+SHAPES = [(2, 4), (2, 32), (2, 256), (4, 4), (4, 16), (4, 32), (4, 256)]
 GUARD = 0xA5
 
 
 class Kernels:
-    """Those for blocks of so many lines."""
+    """Those for values of so many bytes, in blocks of so many lines."""
 
-    def __init__(self, lines: int, library: Path) -> None:
-        self.lines, self.size, self._library = lines, 128 * lines, ctypes.CDLL(str(library))
+    def __init__(self, value_bytes: int, lines: int, folder: Path) -> None:
+        self.value_bytes, self.lines, self.size = value_bytes, lines, 128 * lines
+        self.coding, self.plain = Coding(EXPONENTS[value_bytes]), Coding(0x10 | value_bytes)
+        options = ["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", f"-DVALUE_BYTES={value_bytes}",
+                   f"-DLINES={lines}", "-x", "c", "-shared", "-fPIC", "-fsanitize=undefined", "-fno-sanitize-recover"]
+        made = folder / "exponents.so"
+        subprocess.run([shutil.which("gcc") or "cc", *options, "-o", str(made), str(SOURCE)], check=True)
+        self.library = ctypes.CDLL(str(made))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        self._library[f"cdma_{name}"](*(each.ctypes.data_as(ctypes.c_void_p) if isinstance(each, np.ndarray) else each
-                                        for each in arguments))
+        self.library[f"cdma_{name}"](*(each.ctypes.data_as(ctypes.c_void_p) if isinstance(each, np.ndarray) else each
+                                       for each in arguments))
 
     def decode(self, stream: np.ndarray, index: np.ndarray, raw: bool = True) -> tuple[bytes, list[int]]:
         """The raw bytes, and which blocks are right."""
@@ -44,23 +50,20 @@ class Kernels:
         return out.tobytes(), state.tolist()
 
 
-@pytest.fixture(scope="module", params=LINES, ids=lambda lines: f"{128 * lines} bytes")
+@pytest.fixture(scope="module", params=SHAPES, ids=lambda shape: f"{8 * shape[0]} bits, {128 * shape[1]} bytes")
 def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    made = tmp_path_factory.mktemp("cuda") / "exponents.so"
-    options = ["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror", f"-DLINES={request.param}", "-x", "c", "-shared",
-               "-fPIC", "-fsanitize=undefined", "-fno-sanitize-recover"]
-    subprocess.run([shutil.which("gcc") or "cc", *options, "-o", str(made), str(SOURCE)], check=True)
-    return Kernels(request.param, made)
+    return Kernels(*request.param, folder=tmp_path_factory.mktemp("cuda"))
 
 
-def raws(size: int) -> Iterator[bytes]:
-    """Whole blocks: corners, values of any spread, and the dump of bfloat16."""
-    yield b"".join(corners(2))
+def raws(size: int, value_bytes: int) -> Iterator[bytes]:
+    """Whole blocks: corners, values of any spread, and the shipped values of the type."""
+    yield b"".join(corners(value_bytes))
     yield np.random.default_rng(1).bytes(31 * size)     # stays raw
     for seed in range(400):
-        yield floats(2048, 2, seed)
-    yield np.concatenate([array.reshape(-1).view(np.uint8) for array in
-                          load(ROOT / "workload/data/sums_gpt.safetensors").values()]).tobytes()
+        yield floats(4096 // value_bytes, value_bytes, seed)
+    dump = {2: "sums_gpt.safetensors", 4: "digits_cnn.npz"}[value_bytes]
+    yield np.concatenate([array.reshape(-1).view(np.uint8)[:1 << 19] for array in
+                          load(ROOT / "workload/data" / dump).values()])[:1 << 20].tobytes()
 
 
 def wide(number: int) -> ctypes.c_int64:
@@ -68,20 +71,19 @@ def wide(number: int) -> ctypes.c_int64:
 
 
 def test_streams_are_those_of_the_golden_model(kernels: Kernels) -> None:
-    raw = np.frombuffer(b"".join(raws(kernels.size)), np.uint8)
+    raw = np.frombuffer(b"".join(raws(kernels.size, kernels.value_bytes)), np.uint8)
     count = raw.size // kernels.size
     raw = raw[:count * kernels.size].copy()
-    wanted = blocks.compress(raw, Coding.BFLOAT16, kernels.size)
+    wanted = blocks.compress(raw, kernels.coding, kernels.size)
     lengths = np.zeros((2, count), np.int32)
     kernels("measure", raw, lengths, wide(count), wide(count))
-    for row, coding in zip(lengths, (Coding.ZVC16, Coding.BFLOAT16), strict=True):
-        stream = blocks.compress(raw, coding, kernels.size)
+    for row, stream in zip(lengths, (blocks.compress(raw, kernels.plain, kernels.size), wanted), strict=True):
         assert row.tolist() == [block.payload_bytes for block in blocks.headers(stream)]
     places = np.concatenate([[0], np.cumsum((lengths[1].astype(np.int64) + 7) & ~3)])
     stream = np.full(wanted.size + 16, GUARD, np.uint8)
-    for chosen in (Coding.ZVC16, Coding.BFLOAT16):
+    for chosen in (kernels.plain, kernels.coding):
         kernels("encode", raw, stream, places, np.array([chosen], np.int32), wide(count))
-        assert (stream[:wanted.size] == (wanted if chosen == Coding.BFLOAT16 else GUARD)).all()
+        assert (stream[:wanted.size] == (wanted if chosen == kernels.coding else GUARD)).all()
     assert (stream[wanted.size:] == GUARD).all()
     back, state = kernels.decode(wanted, lengths[1].astype(np.uint16))
     assert back == raw.tobytes() and all(state)
@@ -94,16 +96,16 @@ def test_streams_are_those_of_the_golden_model(kernels: Kernels) -> None:
 def test_verdicts_of_single_blocks(kernels: Kernels) -> None:
     """Payloads of other writers, whole and damaged."""
     rng = np.random.default_rng(1)
-    right, rounds = 0, 3000 if kernels.lines == 32 else 200
+    right, rounds = 0, {32: 800, 256: 60}.get(kernels.lines, 200)
     for number in range(rounds):
-        payload = bytearray(free_payload(2, kernels.lines, number % 300))
+        payload = bytearray(free_payload(kernels.value_bytes, kernels.lines, number % 300))
         if number >= rounds // 10:
             place = int(rng.integers(0, len(payload) if number % 2 else min(len(payload), 3 * kernels.lines)))
             payload[place] ^= 1 << int(rng.integers(0, 8))
         if number % 7 == 6:
             del payload[int(rng.integers(0, len(payload))):]
-        stream = np.frombuffer(len(payload).to_bytes(2, "little") + b"\x22\0" + payload + bytes(-len(payload) % 4),
-                               np.uint8).copy()
+        stream = np.frombuffer(len(payload).to_bytes(2, "little") + bytes([kernels.coding, 0]) + payload
+                               + bytes(-len(payload) % 4), np.uint8).copy()
         if number % 11 == 10:
             stream[int(rng.integers(2, 4)) if number % 2 else -1] ^= 4
         index = np.array([len(payload)], np.uint16)
@@ -113,7 +115,7 @@ def test_verdicts_of_single_blocks(kernels: Kernels) -> None:
         except StreamError:
             wanted = None
         # Streams of other codings are not for this kernel.
-        assert state == [int(wanted is not None and stream[2] == 0x22)], number
+        assert state == [int(wanted is not None and stream[2] == kernels.coding)], number
         assert not state[0] or back == wanted
         right += state[0]
         assert kernels.decode(stream[:-4].copy(), index)[1] == kernels.decode(stream, index ^ 1)[1] == [0]

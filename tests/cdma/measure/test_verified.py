@@ -15,7 +15,7 @@ from cdma.verif.regression.outcomes import Outcome, State
 def _feature(config: Design, name: str, *hit: str) -> dict[str, Any]:
     bins = {name: dict.fromkeys(hit, 1)}
     outcome = Outcome("transfers", "", 1, State.PASSED, 1.0, bins=bins)
-    found = Verification(config.name, "", config.as_dict(), "", "", "", "verilator", ("1/1",), (outcome,))
+    found = Verification(config.name, "", config.as_dict(), "", "", "", "verilator", 1, ("1/1",), (outcome,))
     feature, = found.features()
     return feature
 
@@ -39,4 +39,4 @@ def test_codings_that_are_not_built_have_no_bins() -> None:
 def test_values_of_parameters_are_no_features_of_one_configuration() -> None:
     config = load_design("tiny")
     outcome = Outcome("transfers", "", 1, State.PASSED, 1.0, bins={"option_crc": {"true": 1}})
-    assert Verification(config.name, "", config.as_dict(), "", "", "", "verilator", (), (outcome,)).features() == []
+    assert Verification(config.name, "", config.as_dict(), "", "", "", "verilator", 1, (), (outcome,)).features() == []

@@ -12,8 +12,8 @@ from cdma.verif.engine import benches
 from cdma.verif.regression.plan import LINT, THROUGHPUT, steps
 
 _OTHERWISE = {
-    "measure": "measures, in the step throughput", "network": "moves dumps for cdma simulate",
-    "remote": "serves cdma train", "power_up": "compares simulators",
+    "measure": "measures, in the step throughput", "fragments": "measures, in cdma bench",
+    "network": "moves dumps for cdma simulate", "remote": "serves cdma train", "power_up": "compares simulators",
     **{f"reference_{part}": "is software: tests/verif/engine/test_handover.py runs it"
        for part in ("buffers", "driver", "faults", "rings", "windows", "write_back")}}
 """Benches that are in no plan, and why."""
