@@ -124,6 +124,8 @@ def _page_window(h: Harness) -> None:
     h.check("page_is_aligned", ~good | ~(page[:_SIZES] & (of_size - 1)[:_SIZES]).any())
     h.check("page_begins_inside", ~good | (page >= window.base))
     h.check("page_ends_inside", ~good | window.unlimited | (end <= window.limit))
+    h.check("none_inside_is_refused", ~h.inner("dut.write__en") | (later.state != Entry.GOOD) | good
+            | (page < window.base) | (end > window.limit))
 
     # What the registers hold.
     last = Cat(later.page[:_SIZES] | (of_size - 1)[:_SIZES], later.page[_SIZES:])
@@ -239,8 +241,8 @@ def _windows(h: Harness) -> None:
     dut = h.add("dut", Windows(replace(_CONFIG, address_windows=True)))
     written, value, idle = choose(h, dut, ("write", "data", "idle"))
     any_written = h.named("any_written", written[:len(WINDOW_REGISTERS) - 1].any())
-    may, locked = h.past(idle & ~dut.locked, "may_change"), h.past(dut.locked, "locked")
-    h.check("locked_stays", ~locked | dut.locked)
+    may = h.past(idle & ~dut.locked, "may_change")
+    h.check("locked_for_good", dut.locked == h.past(dut.locked | (written[-1] & value[0]), "locks"))
     h.check("a_write_that_changes_nothing_is_refused", ~(any_written & (dut.locked | ~idle)) | dut.refuse)
     h.check("none_else_is_refused", ~dut.refuse | dut.locked | (any_written & ~idle))
     bits = 32 - WINDOW_BITS
