@@ -23,7 +23,6 @@ from amaranth.utils import exact_log2
 from cdma.hdl.common.counters import part_carries
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.page_list import PageList
-
 from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, SMALLEST_PAGE, Entry, PageTranslator
 from cdma.hdl.engine.control.table import MEMORIES, WINDOW_BITS
 from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
@@ -84,7 +83,8 @@ def _translator(h: Harness) -> None:
     number = h.named("number", Array(units[each:] for each in range(_SIZES + 1))[size])
     first = Mux(takes, entry.page, newest)
     address = Cat(burst.address[:SMALLEST_PAGE], (first + (units & inside))[:len(units)])
-    asked = h.past(Mux(pages.paging.listed, Cat(address, Value.cast(burst)[_ADDRESS_BITS:]), Value.cast(burst)), "asked")
+    same = Value.cast(burst)
+    asked = h.past(Mux(pages.paging.listed, Cat(address, same[_ADDRESS_BITS:]), same), "asked")
     moved = h.past(moves, "moved")
     h.check("address_is_that_of_its_page", ~moved | (dut.o.valid & (Value.cast(dut.o.payload) == asked)))
     h.check("entry_is_of_its_number", ~(moves & pages.paging.listed) | (used + takes - 1 == number))
@@ -118,13 +118,14 @@ def _page_window(h: Harness) -> None:
     given = sizes.word_select(h.inner("dut.owner")[0], PAGE_SIZE_BITS)
     size = h.past(given, "size")
     of_size = Array(Const(1 << each, _SIZES + 1) for each in range(_SIZES + 1))[size]
-    later, stored = (data.View(dut.entries.payload.shape(), h.inner(f"dut.{name}")) for name in ("later", "write__data"))
-    good = h.named("good", h.inner("dut.write__en") & (stored.state == Entry.GOOD))
+    later, stored = (data.View(dut.entries.payload.shape(), h.inner(name)) for name in ("dut.later", "dut.write__data"))
+    writes = h.named("writes", h.inner("dut.write__en") & (size <= _SIZES))
+    good = h.named("good", writes & (stored.state == Entry.GOOD))
     page, end = stored.page, h.named("end", stored.page + of_size)
     h.check("page_is_aligned", ~good | ~(page[:_SIZES] & (of_size - 1)[:_SIZES]).any())
     h.check("page_begins_inside", ~good | (page >= window.base))
     h.check("page_ends_inside", ~good | window.unlimited | (end <= window.limit))
-    h.check("none_inside_is_refused", ~h.inner("dut.write__en") | (later.state != Entry.GOOD) | good
+    h.check("none_inside_is_refused", ~writes | (later.state != Entry.GOOD) | good
             | (page < window.base) | (end > window.limit))
 
     # What the registers hold.
