@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.utils import exact_log2
 
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.axi.bursts import BurstSplitter, burst_beats
+from cdma.hdl.engine.axi.bursts import BurstSplitter, burst_beats, burst_layout
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.writer import AxiWriter
 from cdma.hdl.engine.transfer.records import LENGTH_BITS
@@ -164,8 +165,8 @@ def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: i
 
     h.check("silent_after_reset", ~rules.was_reset | ~(asks | held))
     h.check("address_waits_as_it_was", ~rules.aw_waited | (asks & (rules.aw_was == _requested(axi, "aw"))))
-    data = Cat(Const(0, 1), axi.wlast, axi.wstrb, axi.wdata)
-    h.check("beat_waits_as_it_was", ~rules.w_waited | (held & (rules.w_was == data)))
+    beat = Cat(Const(0, 1), axi.wlast, axi.wstrb, axi.wdata)
+    h.check("beat_waits_as_it_was", ~rules.w_waited | (held & (rules.w_was == beat)))
     h.check("address_is_of_a_burst", ~asks | shows)
 
     # Bursts that have begun: those whose address was taken and the one that asks; or those whose beats were all taken,
@@ -191,10 +192,62 @@ def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: i
     h.check("no_beat_between_bursts", sends.any() | (rules.beat == 0))
     h.check("beats_are_few", rules.beat < most)
     h.check("answers_have_a_burst", ~axi.bready | open_.valid)
+    _beats(h, dut, bool(whole))
     h.cover("as_many_as_allowed", rules.bursts == outstanding)
     h.cover("data_before_address", rules.bursts > rules.addresses)
     h.cover("tail", axi.wvalid & axi.wlast & final & ~axi.wstrb.all() & axi.wstrb.any())
     return dut, rules
+
+
+def _beats(h: Harness, dut: AxiWriter, whole: bool) -> None:
+    """Each burst of the splitter is asked for as it is, and has exactly its bytes: all beats whole but for the end of
+    the request, in the order of the data. A beat of a burst that is abandoned has no strobes."""
+    m, axi, burst = h.m, dut.axi, h.inner("dut.splitter.o__payload")
+    burst = data.View(burst_layout(len(axi.awaddr), len(axi.wstrb)), burst)
+    begins, more, held = (h.inner(f"dut.{name}") for name in ("begins", "more", "held"))
+    # The burst at the port, and the one that has begun while the last beat of that waits.
+    first, second, asked = (Signal(burst.shape(), name=f"{name}_burst", reset_less=True)
+                            for name in ("first", "second", "asked"))
+    open_, follows = Signal(name="burst_is_at_the_port"), Signal(name="another_follows")
+    sent = Signal(9, name="beats_sent")
+    goes = h.named("beat_goes", axi.wvalid & axi.wready)
+    ends = h.named("burst_ends", goes & (sent == first.len))
+    with m.If(goes):
+        m.d.sync += sent.eq(Mux(ends, 0, sent + 1))
+    with m.If(ends):
+        m.d.sync += [first.eq(second), open_.eq(follows), follows.eq(0)]
+    with m.If(begins):
+        m.d.sync += asked.eq(burst)
+        with m.If(Mux(ends, follows, open_)):
+            m.d.sync += [second.eq(burst), follows.eq(1)]
+        with m.Else():
+            m.d.sync += [first.eq(burst), open_.eq(1)]
+    newest = data.View(burst.shape(), h.named("newest", Mux(follows, second, first)))
+    last, final = h.named("last_of_burst", sent == first.len), first.last & (first.tail != 0)
+    strobes = Mux(last & final, (Const(1, len(axi.wstrb) + 1) << first.tail) - 1, (1 << len(axi.wstrb)) - 1)
+    strobes = h.named("strobes", strobes[:len(axi.wstrb)])
+    abandoned = Signal(name="abandoned")
+    m.d.sync += abandoned.eq(abandoned | dut.stop | dut.fault.valid)
+    h.check("burst_is_asked_for", ~axi.awvalid | (Cat(axi.awaddr, axi.awlen) == Cat(asked.address, asked.len)))
+    h.check("beat_is_of_a_burst", ~axi.wvalid | open_)
+    h.check("last_beat_is_marked", ~axi.wvalid | (axi.wlast == last))
+    h.check("strobes_are_those_of_the_bytes", ~axi.wvalid | (axi.wstrb == strobes) | (abandoned & ~axi.wstrb.any()))
+    if not whole:
+        taken = h.past(dut.data.valid & dut.data.ready, "taken")
+        order = h.past(dut.data.payload.data, "data")
+        waits = h.past(axi.wvalid & ~axi.wready, "beat_waits")
+        h.check("beats_are_the_data", ~axi.wvalid | waits | abandoned | (taken & (axi.wdata == order)))
+        h.check("no_data_are_dropped", ~taken | abandoned | (axi.wvalid & ~waits))
+
+    # What the registers hold.
+    left, tail, ended = (h.inner(f"dut.{name}") for name in ("left", "tail", "final"))
+    of_newest = h.named("beats_to_move", Mux(follows, newest.len + 1, newest.len + 1 - sent - held))
+    h.check("bursts_are_held", (open_ == (more | held)) & (~follows | open_) & (open_ | (sent == 0)))
+    h.check("another_waits_for_a_last_beat", ~follows | (held & last & more))
+    h.check("left_is_held", ~more | ((of_newest == left + 1) & (ended == newest.last) & (tail == newest.tail)))
+    h.check("all_have_moved", more | ~held | last)
+    h.check("sent_is_less", ~open_ | (sent <= first.len))
+    h.check("asked_is_held", ~axi.awvalid | (Value.cast(burst) == Value.cast(asked)))
 
 
 def _requested(axi: Any, channel: str) -> Value:
