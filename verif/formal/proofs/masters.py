@@ -1,5 +1,5 @@
 """Proofs of burst splitters, whose bursts are legal and exactly the bytes of their request, and of the engine's AXI
-masters, which keep the rules of AXI4 while the memory does."""
+masters, which keep the rules of AXI4 while the memory does, and write exactly those bytes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,8 @@ def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
 
 
 def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0) -> tuple[AxiWriter, Rules]:
-    """The writer keeps every rule of AXI4 for managers, while the memory keeps those for subordinates
+    """The writer keeps every rule of AXI4 for managers, asks for the bursts of its splitter and gives each the data in
+    order with strobes of exactly its bytes, while the memory keeps the rules for subordinates
     ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts})."""
     address_bits, beat_bytes, length_bits = sizes
     shift, most = exact_log2(beat_bytes), burst_beats(beat_bytes, most_beats)
@@ -199,7 +200,7 @@ def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: i
     return dut, rules
 
 
-def _beats(h: Harness, dut: AxiWriter, whole: bool) -> None:
+def _beats(h: Harness, dut: Any, whole: bool) -> None:
     """Each burst of the splitter is asked for as it is, and has exactly its bytes: all beats whole but for the end of
     the request, in the order of the data. A beat of a burst that is abandoned has no strobes."""
     m, axi, burst = h.m, dut.axi, h.inner("dut.splitter.o__payload")
@@ -226,16 +227,17 @@ def _beats(h: Harness, dut: AxiWriter, whole: bool) -> None:
     last, final = h.named("last_of_burst", sent == first.len), first.last & (first.tail != 0)
     strobes = Mux(last & final, (Const(1, len(axi.wstrb) + 1) << first.tail) - 1, (1 << len(axi.wstrb)) - 1)
     strobes = h.named("strobes", strobes[:len(axi.wstrb)])
+    halted, waits = h.past(dut.stop | dut.fault.valid, "halted"), h.past(axi.wvalid & ~axi.wready, "beat_waits")
     abandoned = Signal(name="abandoned")
     m.d.sync += abandoned.eq(abandoned | dut.stop | dut.fault.valid)
     h.check("burst_is_asked_for", ~axi.awvalid | (Cat(axi.awaddr, axi.awlen) == Cat(asked.address, asked.len)))
     h.check("beat_is_of_a_burst", ~axi.wvalid | open_)
     h.check("last_beat_is_marked", ~axi.wvalid | (axi.wlast == last))
     h.check("strobes_are_those_of_the_bytes", ~axi.wvalid | (axi.wstrb == strobes) | (abandoned & ~axi.wstrb.any()))
+    h.check("an_abandoned_beat_has_none", ~axi.wvalid | waits | ~halted | ~axi.wstrb.any())
     if not whole:
         taken = h.past(dut.data.valid & dut.data.ready, "taken")
         order = h.past(dut.data.payload.data, "data")
-        waits = h.past(axi.wvalid & ~axi.wready, "beat_waits")
         h.check("beats_are_the_data", ~axi.wvalid | waits | abandoned | (taken & (axi.wdata == order)))
         h.check("no_data_are_dropped", ~taken | abandoned | (axi.wvalid & ~waits))
 
