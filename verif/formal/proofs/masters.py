@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
@@ -113,7 +113,8 @@ def _request(h: Harness, dut: Any, shift: int) -> None:
 
 def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
            passes_errors: bool = False) -> tuple[AxiReader, Rules]:
-    """The reader keeps every rule of AXI4 for managers, while the memory keeps those for subordinates
+    """The reader keeps every rule of AXI4 for managers and gives what memory answers in order, exactly the bytes of its
+    splitter's bursts, while the memory keeps the rules for subordinates
     ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts})."""
     address_bits, beat_bytes, length_bits = sizes
     shift, beat_bits = exact_log2(beat_bytes), exact_log2(burst_beats(beat_bytes, most_beats))
@@ -143,9 +144,42 @@ def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
     h.check("count_of_the_oldest", (rules.reads != 0) | (count == 0))
     h.check("count_is_within", (rules.reads == 0) | (count <= open_.transfer(0)[address_bits:address_bits + 8]))
     h.check("nothing_is_taken_unasked", ~axi.rready | open_.valid)
+    _given(h, dut, open_, outstanding, passes_errors)
     h.cover("as_many_as_allowed", rules.reads == outstanding)
     h.cover("second_burst_is_read", (count == 1) & (open_.transfer(0)[:12] == 0) & dut.o.valid)
     return dut, rules
+
+
+def _given(h: Harness, dut: Any, open_: FifoInside, outstanding: int, passes_errors: bool) -> None:
+    """Of any burst of the splitter, every beat that memory answers is given as it came, with as many bytes as it has,
+    and the last one of its request is marked; one with an error only where errors are passed on."""
+    m, axi = h.m, dut.axi
+    burst = data.View(burst_layout(len(axi.araddr), len(axi.rdata) // 8), h.inner("dut.splitter.o__payload"))
+    # The solver picks a burst; others are before it.
+    mine, there = Signal(burst.shape(), name="picked_burst", reset_less=True), Signal(name="picked_is_there")
+    before = Signal(range(outstanding + 1), name="bursts_before_it")
+    picks = h.named("picks", h.free(1, "pick") & ~there & axi.arvalid & ~h.inner("dut.shown"))
+    taken, count = h.named("beat_comes", axi.rvalid & axi.rready), h.inner("dut.count")
+    ends = h.named("burst_ends", taken & (count == open_.transfer(0)[len(axi.araddr):len(axi.araddr) + 8]))
+    with m.If(picks):
+        m.d.sync += [mine.eq(burst), there.eq(1), before.eq(open_.level - ends)]
+    with m.Elif(there & ends):
+        m.d.sync += [there.eq(before != 0), before.eq(before - 1)]
+    last = h.named("last_of_picked", (count == mine.len) & mine.last)
+    size = len(axi.rdata) // 8
+    keep = Mux(last & (mine.tail != 0), (Const(1, size + 1) << mine.tail) - 1, (1 << size) - 1)[:size]
+    given = Signal.like(Value.cast(dut.o.payload), name="given", reset_less=True)
+    of_it, failed = Signal(name="beat_is_of_it"), Signal(name="beat_has_an_error", reset_less=True)
+    with m.If(~dut.o.valid | dut.o.ready | dut.stop):
+        m.d.sync += [given.eq(Cat(axi.rdata, keep, last)), failed.eq(axi.rresp[1]),
+                     of_it.eq(there & (before == 0) & taken)]
+    h.check("beat_is_as_it_came", ~(dut.o.valid & of_it) | (Value.cast(dut.o.payload) == given))
+    if not passes_errors:
+        h.check("a_beat_with_an_error_is_not_given", ~(dut.o.valid & of_it) | ~failed)
+    good = taken & ~axi.rresp[1] & ~dut.stop & ~dut.fault.valid
+    h.check("no_beat_is_lost", ~h.past(good & there & (before == 0), "good") | (dut.o.valid & of_it))
+    h.check("picked_is_open", ~there | ((before < open_.level) & (Array(
+        open_.transfer(number) for number in range(outstanding))[before] == Value.cast(mine))))
 
 
 def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0) -> tuple[AxiWriter, Rules]:
