@@ -15,6 +15,7 @@ from cdma.verif.formal.proofs import (
     codecs,
     crc,
     crossing,
+    descriptors,
     exponents,
     masters,
     page_lists,
@@ -31,7 +32,7 @@ __all__ = ["PROOFS", "proofs_of"]
 _ENGINE = (buffers, masters, bus, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (bounds, ports, streams, codecs, exponents, rows, resets, progress, page_lists, coalescing)
+_OTHERS = (bounds, ports, descriptors, streams, codecs, exponents, rows, resets, progress, page_lists, coalescing)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""
