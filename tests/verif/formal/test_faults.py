@@ -136,9 +136,9 @@ FAULTS: dict[str, Any] = {
         "windows", "Windows", lambda m, dut: dut.refuse.eq(dut.locked), ("a_write_that_changes_nothing_is_refused",)),
     "the last block of a tensor is whole": (
         "block_walker_3", "BlockWalker", lambda m, dut: dut.o.payload.bytes.eq(512), ("only_the_last_is_short",)),
-    "an end behind the window is not looked at": (
-        "verdict_offload", "Checker", lambda m, dut: dut.windows.link.unlimited.eq(1),
-        ("verdict_ok", "verdict_destination_outside_window")),
+    "a transfer goes to another address than its descriptor says": (
+        "verdict_tiny", "Checker", lambda m, dut: dut.request.destination[31].eq(0),
+        ("transfer_has_its_destination",)),
     "a block fits behind one that did not": (
         "ledger_small", "Ledger", lambda m, dut: dut.fits.eq(1), ("fits_by_words",)),
     "a beat goes to a port that is closed": (
@@ -198,7 +198,8 @@ def _names(violated: tuple[str, ...]) -> list[str]:
     "the reader withdraws an address",
     "the writer marks no last beat", "the writer's tail has the strobes of a whole beat",
     "an odd page of 4 KiB is taken for the one before", "a page outside of the window is stored as a good one",
-    "a window changes while it is used", "an end behind the window is not looked at", "the last block of a tensor is whole", "a block fits behind one that did not",
+    "a window changes while it is used", "a transfer goes to another address than its descriptor says",
+    "the last block of a tensor is whole", "a block fits behind one that did not",
     "a beat goes to a port that is closed", "the register bus says EXOKAY",
     "the compressor's last beat has a gap", "the CRC leaves out a bit of a beat",
     "a response has what a register powered up with", "the framer is not ready for the last beat",
