@@ -8,15 +8,18 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.proofs import (
     arithmetic,
+    bounds,
     buffers,
     bus,
     coalescing,
     codecs,
     crc,
     crossing,
+    descriptors,
     exponents,
     masters,
     page_lists,
+    ports,
     progress,
     resets,
     routing,
@@ -29,7 +32,7 @@ __all__ = ["PROOFS", "proofs_of"]
 _ENGINE = (buffers, masters, bus, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (streams, codecs, exponents, rows, resets, progress, page_lists, coalescing)
+_OTHERS = (bounds, ports, descriptors, streams, codecs, exponents, rows, resets, progress, page_lists, coalescing)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""
