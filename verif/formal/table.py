@@ -18,6 +18,7 @@ from cdma.verif.formal.proofs import (
     descriptors,
     exponents,
     masters,
+    outcomes,
     page_lists,
     ports,
     progress,
@@ -32,7 +33,8 @@ __all__ = ["PROOFS", "proofs_of"]
 _ENGINE = (buffers, masters, bus, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (bounds, ports, descriptors, streams, codecs, exponents, rows, resets, progress, page_lists, coalescing)
+_OTHERS = (bounds, ports, descriptors, outcomes, streams, codecs, exponents, rows, resets, progress, page_lists,
+           coalescing)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""
