@@ -150,7 +150,7 @@ def test_the_worked_example(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     """Three of its twelve epochs; test_docs.py trains it to the end."""
     monkeypatch.setattr(digits, "EPOCHS", 3)
     monkeypatch.chdir(tmp_path)
-    assert main(["capture", "--example", "digits", "--max-array", "64K", "--json"]) == 0
+    assert main(["capture", "--example", "digits", "--max-array", "64K", "--no-times", "--json"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (told["folder"], told["model"], told["example"]["narrow"]) == ("digits", "Digits", None)
     assert told["example"]["accuracy"] > 0.8 and told["example"]["tested"] == "test images classified"

@@ -96,10 +96,15 @@ def test_examples(example: Callable[[Path, str], None], tmp_path: Path) -> None:
     example(tmp_path / example.__name__, said)
 
 
-def test_commands(tmp_path: Path) -> None:
+PAGES_WITH_COMMANDS = list(dict.fromkeys(block.page for block in marked("sh torch")))
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.stem)
+def test_commands(page: Path, tmp_path: Path) -> None:
+    """One page is one session; those that train the examples are run by themselves."""
     examples = [block for example in EXAMPLES for block in trained(example.__name__)]
     assert len(examples) == len(EXAMPLES)
-    run([block for block in marked("sh torch") if block not in examples], tmp_path)
+    run([block for block in marked("sh torch") if block.page == page and block not in examples], tmp_path)
 
 
 @pytest.mark.parametrize("block", marked("py torch"), ids=lambda block: block.title)
