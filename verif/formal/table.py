@@ -30,10 +30,10 @@ from cdma.verif.formal.proofs import (
 
 __all__ = ["PROOFS", "proofs_of"]
 
-_ENGINE = (buffers, masters, bus, crossing, arithmetic, routing, crc)
+_ENGINE = (buffers, masters, bus, descriptors, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (bounds, ports, descriptors, outcomes, streams, codecs, exponents, rows, resets, progress, page_lists,
+_OTHERS = (bounds, ports, outcomes, streams, codecs, exponents, rows, resets, progress, page_lists,
            coalescing)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)

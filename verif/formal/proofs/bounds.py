@@ -26,6 +26,7 @@ from cdma.hdl.engine.axi.page_list import PageList
 from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, SMALLEST_PAGE, Entry, PageTranslator
 from cdma.hdl.engine.control.table import MEMORIES, WINDOW_BITS
 from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
+from cdma.hdl.engine.link.aggregator import Aggregator
 from cdma.hdl.engine.link.ledger import Ledger
 from cdma.hdl.engine.transfer.interleave import BlockWalker, LaneFinder
 from cdma.hdl.engine.transfer.records import BLOCK_BITS
@@ -205,6 +206,52 @@ def _walker(h: Harness, lanes: int) -> None:
     h.cover("last_block_of_three", taken & (distance == 1) & (number == sequence + 2 * lanes) & (block.bytes == 16))
 
 
+def _lane_order(h: Harness, lanes: int) -> None:
+    """Beats are taken from the lane of the next block, and from the one behind it beside a block's last beat, and from
+    no other, with {lanes} lanes; as many blocks as the transfer has, and no beat behind them."""
+    m = h.m
+    dut = h.add("dut", Aggregator(replace(_CONFIG, lanes=lanes, block_bytes=4096, buffer_bytes=8192)))
+    start, beats = dut.start.payload, [lane.payload for lane in dut.lanes]
+    h.drive(dut.start, "start")
+    m.d.comb += dut.o.ready.eq(h.free(1, "o_ready"))
+    for number, lane in enumerate(dut.lanes):
+        h.drive(lane, f"lane_{number}")
+    # The lane of the next beat, and blocks whose last beat was not taken.
+    turn, left = Signal(lanes, name="turn"), Signal(BLOCK_BITS + 1, name="left")
+    begins = h.named("begins", dut.start.valid & dut.start.ready)
+    takes = h.named("takes", Cat(lane.valid & lane.ready for lane in dut.lanes))
+    lasts = h.named("lasts", takes & Cat(beat.last for beat in beats))
+    with m.If(begins):
+        m.d.sync += [turn.eq(1 << start.first_lane), left.eq(start.last_block + 1)]
+    with m.Elif(lasts.any()):
+        m.d.sync += [turn.eq(turn.rotate_left(1)), left.eq(left - 1)]
+    h.assume("a_lane_that_is_there", start.first_lane < lanes)
+    # The aggregator is idle when the last row was taken: proved with its reset.
+    h.assume("one_at_a_time", ~dut.start.valid | (left == 0))
+    following = h.named("following", Mux((lasts & turn).any() & (left > 1), turn.rotate_left(1), 0))
+    h.check("beats_are_of_their_lanes", ~(takes & ~(turn | following)).any() & (~takes.any() | (takes & turn).any()))
+    h.check("none_behind_the_last", ~takes.any() | (left != 0))
+    h.check("one_ends_at_a_time", ~(lasts & ~turn).any())
+
+    # What the registers hold: the lanes, and in two parts the blocks behind the next one to begin.
+    names = ("current", "head", "opening", "near", "reserve", "reserved", "draws", "some", "one")
+    current, head, opening, near, reserve, reserved, draws, some, one = (h.inner(f"dut.{name}") for name in names)
+    low = len(near) - 1
+    unbegun = h.named("unbegun", left - ~opening)
+    behind = h.named("behind", ((reserve - draws) << low) + near)
+    busy = h.named("busy", left != 0)
+    h.check("current_is_held", current == Mux(busy, turn, 0))
+    h.check("head_is_held", ~busy | (head == Mux(opening, turn, turn.rotate_left(1))))
+    h.check("turn_is_one", ~busy | ((turn != 0) & ((turn & (turn - 1)[:lanes]) == 0)))
+    h.check("some_is_held", ~busy | ((some == (unbegun != 0)) & (one == (unbegun == 1))))
+    h.check("behind_is_held", ~busy | (unbegun == 0) | (behind == unbegun - 1))
+    drew = h.past(draws & ~begins, "draws")
+    h.check("a_refill_is_one", ~busy | ~(draws | drew) | ((near >= (1 << low) - 1 - drew) & ~(draws & drew)))
+    h.check("reserve_is_held", ~busy | ((~draws | (reserve != 0)) & (drew | (reserved == reserve.any()))))
+    h.cover("two_lanes_at_once", ((takes & ~turn).any() if lanes > 1 else takes.any()) & (left == 2))
+    h.cover("the_last_block", lasts.any() & (left == 1) & (takes[-1]))
+
+
 def _ledger(h: Harness, pipeline: str) -> None:
     """A block fits if, and only if, all blocks up to it have no more words than the capacity, whatever that is; blocks
     are counted up to the first one that does not fit."""
@@ -268,6 +315,8 @@ PROOFS = (
         "lanes": f"{', '.join(map(str, _LANES[:-1]))} and {_LANES[-1]} lanes"}),
     *(Proof(f"block_walker_{lanes}", "hdl/engine/transfer/interleave.py", _walker, {"lanes": lanes})
       for lanes in (1, 3, 16)),
+    *(Proof(f"lane_order_{lanes}", "hdl/engine/link/aggregator.py", _lane_order, {"lanes": lanes})
+      for lanes in (1, 3, 5, 6, 7, 12, 16)),
     *(Proof(f"ledger_{pipeline}", "hdl/engine/link/ledger.py", _ledger, {"pipeline": pipeline})
       for pipeline in ("small", "fast")),
 )

@@ -19,7 +19,7 @@ from cdma.hdl.engine.transfer.records import LENGTH_BITS, Status
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "of_engine"]
 
 _LATENCY = 19
 _NARROWS = ((Narrowing.BFLOAT16, (0x12, 0x22)), (Narrowing.FLOAT16, (0x12,)))
@@ -115,13 +115,21 @@ def _checker(h: Harness, config: EngineConfig, operation: Operation) -> None:
         h.check(f"transfer_has_its_{name}", ~passes | holds)
 
 
-_FULL = load_engine("engine").replace(address_windows=True, page_lists=True, narrowing=True)
+def _proof(name: str, config: EngineConfig, operation: Operation, what: str = "", configured: bool = False) -> Proof:
+    parameters = {"config": config, "operation": operation}
+    return Proof(f"verdict_{name}", "hdl/engine/control/checker.py", _checker, parameters, _LATENCY + 2,
+                 coverage="one descriptor", solver="sat", configured=configured,
+                 words={"what": f"{'an' if operation is Operation.OFFLOAD else 'a'} {operation.name.lower()}{what}"})
 
-PROOFS = tuple(
-    Proof(f"verdict_{name}", "hdl/engine/control/checker.py", _checker, {"config": config, "operation": operation},
-          _LATENCY + 2, coverage="one descriptor", solver="sat", words={"what": what})
-    for name, config, operation, what in (
-        ("offload", _FULL, Operation.OFFLOAD, "an offload, with windows, page lists and narrowing built"),
-        ("prefetch", _FULL, Operation.PREFETCH, "a prefetch, with windows, page lists and narrowing built"),
-        ("tiny", load_engine("tiny"), Operation.OFFLOAD, "an offload, with none of these built")))
+
+def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
+    """The checkers of both directions."""
+    return tuple(_proof(operation.name.lower(), config, operation, configured=True) for operation in Operation)
+
+
+_FULL = load_engine("engine").replace(address_windows=True, page_lists=True, narrowing=True)
+_BUILT = ", with windows, page lists and narrowing built"
+
+PROOFS = (*(_proof(operation.name.lower(), _FULL, operation, _BUILT) for operation in Operation),
+          _proof("tiny", load_engine("tiny"), Operation.OFFLOAD, ", with none of these built"))
 """Proofs of the checker's verdict."""
