@@ -24,8 +24,10 @@ from cdma.hdl.common.counters import part_carries
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.page_list import PageList
 from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, SMALLEST_PAGE, Entry, PageTranslator
+from cdma.hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS
 from cdma.hdl.engine.control.table import MEMORIES, WINDOW_BITS
 from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
+from cdma.hdl.engine.control.write_back import WriteBack
 from cdma.hdl.engine.link.aggregator import Aggregator
 from cdma.hdl.engine.link.ledger import Ledger
 from cdma.hdl.engine.transfer.interleave import BlockWalker, LaneFinder
@@ -307,6 +309,76 @@ def _windows(h: Harness) -> None:
     h.cover("locked_in_use", dut.locked & ~idle & dut.refuse & (dut.values.link.limit != 0))
 
 
+def _record_writer(h: Harness) -> None:
+    """A completion's record is written, once and whole, to the entry of its ring that was next when it began: the words
+    of its completion in order, and last the entry's index and phase; once the port was silent, no beat that it had not been shown has strobes."""
+    m, config = h.m, replace(_CONFIG, write_back=True)
+    dut = h.add("dut", WriteBack(config))
+    axi = dut.axi
+    choose(h, dut, ("pending", "silent", "phase"))
+    for name in ("rings", "next", "data"):
+        for number, port in enumerate(getattr(dut, name)):
+            m.d.comb += Value.cast(port).eq(h.free(len(Value.cast(port)), f"{name}_{number}"))
+    choose(h, axi, ("awready", "wready", "bid", "bresp", "bvalid"))
+    state, read, asks, sends, bursts = (h.inner(f"dut.{name}") for name in (
+        "fsm_state", "read", "asks", "sends", "bursts"))
+    h.assume("answers_are_to_whole_bursts", ~axi.bvalid | (bursts > (asks | sends)))
+
+    # What the record is to have: its address; and one of its words, which the solver picks.
+    picked, begins = h.fixed(4, "picked"), dut.begin.any()
+    base, index, phase, side = Signal.like(dut.rings[0].base, name="base_of_it"), Signal.like(
+        dut.next[0], name="index_of_it"), Signal(name="phase_of_it"), Signal(name="side_of_it")
+    with m.If(begins):
+        m.d.sync += [side.eq(dut.begin[1]), phase.eq(Mux(dut.begin[1], dut.phase[1], dut.phase[0])), *(
+            kept.eq(Mux(dut.begin[1], given[1], given[0])) for kept, given in (
+                (base, [ring.base for ring in dut.rings]), (index, dut.next)))]
+    word, sent_word = Signal(32, name="word_of_it"), Signal(32, name="word_that_is_sent")
+    address = Signal(len(axi.awaddr), name="address_that_is_sent")
+    shifts, arrived, starts = (h.inner(f"dut.{name}") for name in ("shifts", "arrived", "starts"))
+    comes = shifts & (arrived == picked)
+    given = h.named("given", Mux(picked.all(), Cat(phase, Const(0, 15), index), Mux(side, dut.data[1], dut.data[0])))
+    with m.If(comes):
+        m.d.sync += word.eq(given)
+    entry = (base + index)[:len(base)] << exact_log2(RECORD_BYTES)
+    with m.If(starts):
+        m.d.sync += [address.eq(entry), sent_word.eq(Mux(comes, given, word))]
+    words = len(axi.wdata) // 32
+    beats = RECORD_WORDS // words
+    beat = Signal(range(beats + 1), name="beats_sent")
+    m.d.sync += beat.eq(Mux(starts, 0, beat + (axi.wvalid & axi.wready)))
+    mine = picked[exact_log2(words):] == beat
+    h.check("record_is_at_its_entry", ~axi.awvalid | ((axi.awaddr == address) & (axi.awlen == beats - 1)))
+    h.check("word_is_as_it_came", ~axi.wvalid | ~mine | (
+        axi.wdata.word_select(picked[:exact_log2(words)], 32) == sent_word))
+    h.check("beats_are_counted", (~axi.wvalid | (beat < beats)) & (axi.wlast == (h.inner("dut.beat") == beats - 1)))
+    h.check("record_is_whole", ~axi.wvalid | axi.wstrb.all() | ((beat != 0) & ~axi.wstrb.any()))
+    moved = h.past(axi.wvalid & axi.wready & dut.isolated, "moved_isolated")
+    h.check("nothing_behind_a_silent_port", ~(axi.wvalid & moved) | ~axi.wstrb.any())
+    h.check("begins_one_of_one_ring", ~dut.begin.all() & ((dut.begin & ~dut.pending) == 0))
+
+    # What the registers hold.
+    record, low, high = (h.inner(f"dut.{name}") for name in ("record", "low", "high"))
+    reads, sending = h.named("reads", state == 2), h.named("sending", asks | sends)
+    shifted = h.named("shifted", Mux(read == 0, 0, read - 1)[:5])
+    held = [(base, "base"), (index, "index"), (phase, "phase"), (side, "direction")]
+    same = Cat(h.inner(f"dut.{name}") == each for each, name in held).all()
+    h.check("ring_is_held", (state == 0) | (state == 3) | same)
+    h.check("port_is_of_one_record", ~sending | (state == 3) | ((state != 2) & dut.isolated))
+    h.check("none_is_sent_while_read", ~reads | (~sending & ~dut.isolated))
+    h.check("reads_from_the_first", ((state != 1) | (read == 0)) & (~reads | ((read <= RECORD_WORDS) & (
+        (read == 0) | (arrived == (read - 1)[:4])))))
+    h.check("low_is_held", ~reads | (read == 0) | (low == base[:len(low) - 1] + index))
+    h.check("high_is_held", ~reads | (read < 2) | (Cat(low[:-1], high) == (base + index)[:len(base)]))
+    h.check("word_is_held", ~reads | (picked >= shifted) | (
+        record.word_select((RECORD_WORDS - shifted + picked)[:4], 32) == word))
+    h.check("address_is_held", ~asks | (Cat(Const(0, exact_log2(RECORD_BYTES)), low[:-1], high) == address))
+    h.check("record_is_held", ~sends | (
+        (record.word_select((picked - (beat << exact_log2(words)))[:4], 32) == sent_word)
+        & (h.inner("dut.beat") == beat) & (beat < beats)))
+    h.check("bursts_are_held", (bursts >= sending) & (bursts + ((state == 1) | reads) <= config.outstanding_records))
+    h.cover("last_word", axi.wvalid & axi.wlast & picked.all() & phase & (index == 5) & axi.wstrb.all())
+
+
 PROOFS = (
     Proof("page_translator", "hdl/engine/axi/pages.py", _translator, cover_depth=20, words={"address": _ADDRESS_BITS}),
     Proof("page_window", "hdl/engine/axi/page_list.py", _page_window, cover_depth=20, words={"address": _ADDRESS_BITS}),
@@ -317,6 +389,7 @@ PROOFS = (
       for lanes in (1, 3, 16)),
     *(Proof(f"lane_order_{lanes}", "hdl/engine/link/aggregator.py", _lane_order, {"lanes": lanes})
       for lanes in (1, 3, 5, 6, 7, 12, 16)),
+    Proof("record_writer", "hdl/engine/control/write_back.py", _record_writer, cover_depth=30),
     *(Proof(f"ledger_{pipeline}", "hdl/engine/link/ledger.py", _ledger, {"pipeline": pipeline})
       for pipeline in ("small", "fast")),
 )
