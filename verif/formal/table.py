@@ -11,7 +11,6 @@ from cdma.verif.formal.proofs import (
     bounds,
     buffers,
     bus,
-    coalescing,
     codecs,
     crc,
     crossing,
@@ -26,6 +25,7 @@ from cdma.verif.formal.proofs import (
     routing,
     rows,
     streams,
+    write_back,
 )
 
 __all__ = ["PROOFS", "proofs_of"]
@@ -34,7 +34,7 @@ _ENGINE = (buffers, masters, bus, descriptors, crossing, arithmetic, routing, cr
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
 _OTHERS = (bounds, ports, outcomes, streams, codecs, exponents, rows, resets, progress, page_lists,
-           coalescing)
+           write_back)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""

@@ -1,33 +1,16 @@
-"""Proofs that bytes stay where they belong: pages of a stream, windows, the capacity of a destination, and the blocks
-of a tensor.
-
-What one unit assumes, another one asserts:
-
-====================  ================================================  ============================================
-unit                  assumes                                           asserted of
-====================  ================================================  ============================================
-page translator       bursts follow on each other, none crosses 4 KiB   burst splitter
-page translator       good entries are multiples of their page          page list
-page list, its check  the window stays as it is                         windows, while a descriptor is processed
-====================  ================================================  ============================================
-"""
+"""Proofs that transfers stay within their bounds: windows, the capacity of a destination, the blocks of a tensor and
+their lanes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
-from amaranth.lib import data
+from amaranth.hdl import Cat, Mux, Signal
 from amaranth.utils import exact_log2
 
-from cdma.hdl.common.counters import part_carries
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.axi.page_list import PageList
-from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, SMALLEST_PAGE, Entry, PageTranslator
-from cdma.hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS
 from cdma.hdl.engine.control.table import MEMORIES, WINDOW_BITS
 from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
-from cdma.hdl.engine.control.write_back import WriteBack
 from cdma.hdl.engine.link.aggregator import Aggregator
 from cdma.hdl.engine.link.ledger import Ledger
 from cdma.hdl.engine.transfer.interleave import BlockWalker, LaneFinder
@@ -39,106 +22,7 @@ from cdma.verif.formal.proofs.parts import choose
 
 __all__ = ["PROOFS"]
 
-_ADDRESS_BITS, _BEAT_BYTES = 24, 16
-_SIZES = LARGEST_PAGE - SMALLEST_PAGE
 _CONFIG = EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=640, address_bits=32)
-
-
-def _translator(h: Harness) -> None:
-    """Each burst of a stream in pages gets the address that division says, place modulo page in the page of its number,
-    for every page size from 4 KiB to 2 MiB; an entry is taken for each page and no other; a burst that is not in pages
-    passes unchanged ({address}-bit addresses)."""
-    m, shift = h.m, exact_log2(_BEAT_BYTES)
-    dut = h.add("dut", PageTranslator(_ADDRESS_BITS, _BEAT_BYTES))
-    pages, burst = dut.pages, dut.i.payload
-    h.drive(dut.i, "i")
-    h.drive(pages.entries, "entries")
-    _, drop = choose(h, dut, ("begin", "drop"))
-    paging = h.free(len(Value.cast(pages.paging)), "paging")
-    m.d.comb += Value.cast(pages.paging).eq(paging)
-    h.keeps(dut.o, "o")
-
-    # The stream so far: its size of a page, its next place, and the entries that were taken.
-    entry, size = pages.entries.payload, pages.paging.size
-    place, its_size = Signal(_ADDRESS_BITS, name="next_place"), Signal(PAGE_SIZE_BITS, name="its_size")
-    used = Signal(_ADDRESS_BITS - SMALLEST_PAGE + 1, name="used")
-    newest = Signal(_ADDRESS_BITS - SMALLEST_PAGE, name="newest")
-    moves = h.named("moves", dut.i.valid & dut.i.ready & ~drop)
-    takes = h.named("takes", pages.entries.valid & pages.entries.ready)
-    end = h.named("burst_end", burst.address + ((burst.len + 1) << shift))
-    over = burst.last & pages.paging.final
-    h.assume("size_of_a_page", size <= _SIZES)
-    h.assume("in_order", ~dut.i.valid | ~pages.paging.listed | ((burst.address == place) & (
-        (place == 0) | (size == its_size))))
-    h.assume("within_4_kib", ~dut.i.valid | ((end - 1)[SMALLEST_PAGE:] == burst.address[SMALLEST_PAGE:]))
-    h.assume("a_beat_is_aligned", ~burst.address[:shift].any())
-    h.assume("within_the_space", ~dut.i.valid | ~end[_ADDRESS_BITS] | over)
-    inside = Array(Const((1 << each) - 1, _SIZES) for each in range(_SIZES + 1))[size]
-    low = entry.page[:_SIZES]
-    h.assume("good_ones_are_aligned", (entry.state != Entry.GOOD) | ~(low & inside).any())
-    with m.If(moves & pages.paging.listed):
-        m.d.sync += [place.eq(Mux(over, 0, end)), its_size.eq(size), used.eq(Mux(over, 0, used + takes))]
-    with m.If(takes):
-        m.d.sync += newest.eq(entry.page)
-
-    # Page number and place in the page, by division.
-    units = burst.address[SMALLEST_PAGE:]
-    number = h.named("number", Array(units[each:] for each in range(_SIZES + 1))[size])
-    first = Mux(takes, entry.page, newest)
-    address = Cat(burst.address[:SMALLEST_PAGE], (first + (units & inside))[:len(units)])
-    same = Value.cast(burst)
-    asked = h.past(Mux(pages.paging.listed, Cat(address, same[_ADDRESS_BITS:]), same), "asked")
-    moved = h.past(moves, "moved")
-    h.check("address_is_that_of_its_page", ~moved | (dut.o.valid & (Value.cast(dut.o.payload) == asked)))
-    h.check("entry_is_of_its_number", ~(moves & pages.paging.listed) | (used + takes - 1 == number))
-    h.check("entry_is_for_a_burst", ~takes | (moves & pages.paging.listed & (entry.state == Entry.GOOD)))
-    h.check("nothing_else_comes", ~dut.o.valid | moved | h.past(dut.o.valid & ~dut.o.ready, "waited"))
-    h.check("bad_entries_are_shown", (pages.bad == Entry.GOOD) | ~moves)
-
-    # What the registers hold.
-    before = (place - 1)[SMALLEST_PAGE:_ADDRESS_BITS]
-    h.check("used_is_held", used == Mux(place == 0, 0, Array(
-        before[each:] for each in range(_SIZES + 1))[its_size] + 1))
-    h.check("size_is_held", its_size <= _SIZES)
-    h.check("page_is_held", (place == 0) | (h.inner("dut.page") == newest))
-    h.check("newest_is_aligned", (place == 0) | ~(newest[:_SIZES] & Array(
-        Const((1 << each) - 1, _SIZES) for each in range(_SIZES + 1))[its_size]).any())
-    h.cover("third_page", dut.o.valid & (used == 3) & (its_size == 2))
-    h.cover("second_4_kib_of_a_page", moves & pages.paging.listed & units[0] & (size == 1) & ~takes)
-
-
-def _page_window(h: Harness) -> None:
-    """An entry that is stored as good is a multiple of its page, and all of its page lies inside the window, whatever
-    memory answers, for every page size from 4 KiB to 2 MiB ({address}-bit addresses)."""
-    dut = h.add("dut", PageList(_ADDRESS_BITS, _BEAT_BYTES, 2, windowed=True))
-    h.drive(dut.lists, "lists")
-    choose(h, dut, ("done", "stop"))
-    choose(h, dut.axi, ("arready", "rid", "rdata", "rresp", "rlast", "rvalid"))
-    h.m.d.comb += dut.entries.ready.eq(h.free(1, "entries_ready"))
-    window = h.fixed(dut.window.shape(), "window")
-    h.m.d.comb += dut.window.eq(window)
-    sizes = Cat(h.inner("dut.size_0"), h.inner("dut.size_1"))
-    given = sizes.word_select(h.inner("dut.owner")[0], PAGE_SIZE_BITS)
-    size = h.past(given, "size")
-    of_size = Array(Const(1 << each, _SIZES + 1) for each in range(_SIZES + 1))[size]
-    later, stored = (data.View(dut.entries.payload.shape(), h.inner(name)) for name in ("dut.later", "dut.write__data"))
-    writes = h.named("writes", h.inner("dut.write__en") & (size <= _SIZES))
-    good = h.named("good", writes & (stored.state == Entry.GOOD))
-    page, end = stored.page, h.named("end", stored.page + of_size)
-    h.check("page_is_aligned", ~good | ~(page[:_SIZES] & (of_size - 1)[:_SIZES]).any())
-    h.check("page_begins_inside", ~good | (page >= window.base))
-    h.check("page_ends_inside", ~good | window.unlimited | (end <= window.limit))
-    h.check("none_inside_is_refused", ~writes | (later.state != Entry.GOOD) | good
-            | (page < window.base) | (end > window.limit))
-
-    # What the registers hold.
-    last = Cat(later.page[:_SIZES] | (of_size - 1)[:_SIZES], later.page[_SIZES:])
-    h.check("alignment_is_held", ~h.inner("dut.later_valid") | (later.state != Entry.GOOD) | ~(
-        later.page[:_SIZES] & (of_size - 1)[:_SIZES]).any())
-    h.check("comparisons_are_held", ~h.inner("dut.later_valid") | (
-        (h.inner("dut.before") == part_carries(later.page, ~window.base))
-        & (h.inner("dut.behind") == part_carries(window.limit, ~last))))
-    h.cover("largest_page_of_a_window", good & (size == _SIZES) & ~window.unlimited & (window.base != 0))
 
 
 _LANES = (3, 5, 6, 7, 12)
@@ -309,79 +193,7 @@ def _windows(h: Harness) -> None:
     h.cover("locked_in_use", dut.locked & ~idle & dut.refuse & (dut.values.link.limit != 0))
 
 
-def _record_writer(h: Harness) -> None:
-    """A completion's record is written, once and whole, to the entry of its ring that was next when it began: the words
-    of its completion in order, and last the entry's index and phase; once the port was silent, no beat that it had not been shown has strobes."""
-    m, config = h.m, replace(_CONFIG, write_back=True)
-    dut = h.add("dut", WriteBack(config))
-    axi = dut.axi
-    choose(h, dut, ("pending", "silent", "phase"))
-    for name in ("rings", "next", "data"):
-        for number, port in enumerate(getattr(dut, name)):
-            m.d.comb += Value.cast(port).eq(h.free(len(Value.cast(port)), f"{name}_{number}"))
-    choose(h, axi, ("awready", "wready", "bid", "bresp", "bvalid"))
-    state, read, asks, sends, bursts = (h.inner(f"dut.{name}") for name in (
-        "fsm_state", "read", "asks", "sends", "bursts"))
-    h.assume("answers_are_to_whole_bursts", ~axi.bvalid | (bursts > (asks | sends)))
-
-    # What the record is to have: its address; and one of its words, which the solver picks.
-    picked, begins = h.fixed(4, "picked"), dut.begin.any()
-    base, index, phase, side = Signal.like(dut.rings[0].base, name="base_of_it"), Signal.like(
-        dut.next[0], name="index_of_it"), Signal(name="phase_of_it"), Signal(name="side_of_it")
-    with m.If(begins):
-        m.d.sync += [side.eq(dut.begin[1]), phase.eq(Mux(dut.begin[1], dut.phase[1], dut.phase[0])), *(
-            kept.eq(Mux(dut.begin[1], given[1], given[0])) for kept, given in (
-                (base, [ring.base for ring in dut.rings]), (index, dut.next)))]
-    word, sent_word = Signal(32, name="word_of_it"), Signal(32, name="word_that_is_sent")
-    address = Signal(len(axi.awaddr), name="address_that_is_sent")
-    shifts, arrived, starts = (h.inner(f"dut.{name}") for name in ("shifts", "arrived", "starts"))
-    comes = shifts & (arrived == picked)
-    given = h.named("given", Mux(picked.all(), Cat(phase, Const(0, 15), index), Mux(side, dut.data[1], dut.data[0])))
-    with m.If(comes):
-        m.d.sync += word.eq(given)
-    entry = (base + index)[:len(base)] << exact_log2(RECORD_BYTES)
-    with m.If(starts):
-        m.d.sync += [address.eq(entry), sent_word.eq(Mux(comes, given, word))]
-    words = len(axi.wdata) // 32
-    beats = RECORD_WORDS // words
-    beat = Signal(range(beats + 1), name="beats_sent")
-    m.d.sync += beat.eq(Mux(starts, 0, beat + (axi.wvalid & axi.wready)))
-    mine = picked[exact_log2(words):] == beat
-    h.check("record_is_at_its_entry", ~axi.awvalid | ((axi.awaddr == address) & (axi.awlen == beats - 1)))
-    h.check("word_is_as_it_came", ~axi.wvalid | ~mine | (
-        axi.wdata.word_select(picked[:exact_log2(words)], 32) == sent_word))
-    h.check("beats_are_counted", (~axi.wvalid | (beat < beats)) & (axi.wlast == (h.inner("dut.beat") == beats - 1)))
-    h.check("record_is_whole", ~axi.wvalid | axi.wstrb.all() | ((beat != 0) & ~axi.wstrb.any()))
-    moved = h.past(axi.wvalid & axi.wready & dut.isolated, "moved_isolated")
-    h.check("nothing_behind_a_silent_port", ~(axi.wvalid & moved) | ~axi.wstrb.any())
-    h.check("begins_one_of_one_ring", ~dut.begin.all() & ((dut.begin & ~dut.pending) == 0))
-
-    # What the registers hold.
-    record, low, high = (h.inner(f"dut.{name}") for name in ("record", "low", "high"))
-    reads, sending = h.named("reads", state == 2), h.named("sending", asks | sends)
-    shifted = h.named("shifted", Mux(read == 0, 0, read - 1)[:5])
-    held = [(base, "base"), (index, "index"), (phase, "phase"), (side, "direction")]
-    same = Cat(h.inner(f"dut.{name}") == each for each, name in held).all()
-    h.check("ring_is_held", (state == 0) | (state == 3) | same)
-    h.check("port_is_of_one_record", ~sending | (state == 3) | ((state != 2) & dut.isolated))
-    h.check("none_is_sent_while_read", ~reads | (~sending & ~dut.isolated))
-    h.check("reads_from_the_first", ((state != 1) | (read == 0)) & (~reads | ((read <= RECORD_WORDS) & (
-        (read == 0) | (arrived == (read - 1)[:4])))))
-    h.check("low_is_held", ~reads | (read == 0) | (low == base[:len(low) - 1] + index))
-    h.check("high_is_held", ~reads | (read < 2) | (Cat(low[:-1], high) == (base + index)[:len(base)]))
-    h.check("word_is_held", ~reads | (picked >= shifted) | (
-        record.word_select((RECORD_WORDS - shifted + picked)[:4], 32) == word))
-    h.check("address_is_held", ~asks | (Cat(Const(0, exact_log2(RECORD_BYTES)), low[:-1], high) == address))
-    h.check("record_is_held", ~sends | (
-        (record.word_select((picked - (beat << exact_log2(words)))[:4], 32) == sent_word)
-        & (h.inner("dut.beat") == beat) & (beat < beats)))
-    h.check("bursts_are_held", (bursts >= sending) & (bursts + ((state == 1) | reads) <= config.outstanding_records))
-    h.cover("last_word", axi.wvalid & axi.wlast & picked.all() & phase & (index == 5) & axi.wstrb.all())
-
-
 PROOFS = (
-    Proof("page_translator", "hdl/engine/axi/pages.py", _translator, cover_depth=20, words={"address": _ADDRESS_BITS}),
-    Proof("page_window", "hdl/engine/axi/page_list.py", _page_window, cover_depth=20, words={"address": _ADDRESS_BITS}),
     Proof("windows", "hdl/engine/control/windows.py", _windows),
     Proof("lane_finder", "hdl/engine/transfer/interleave.py", _lane_finder, cover_depth=26, words={
         "lanes": f"{', '.join(map(str, _LANES[:-1]))} and {_LANES[-1]} lanes"}),
@@ -389,7 +201,6 @@ PROOFS = (
       for lanes in (1, 3, 16)),
     *(Proof(f"lane_order_{lanes}", "hdl/engine/link/aggregator.py", _lane_order, {"lanes": lanes})
       for lanes in (1, 3, 5, 6, 7, 12, 16)),
-    Proof("record_writer", "hdl/engine/control/write_back.py", _record_writer, cover_depth=30),
     *(Proof(f"ledger_{pipeline}", "hdl/engine/link/ledger.py", _ledger, {"pipeline": pipeline})
       for pipeline in ("small", "fast")),
 )

@@ -209,52 +209,6 @@ def _ring(h: Harness, config: EngineConfig) -> None:
     h.cover("several_entries", level == 5)
 
 
-def _write_back_ring(h: Harness, config: EngineConfig) -> None:
-    """Records go to the entries of a write-back ring in order and wrap with its size, each with the phase of its pass;
-    after a failure the entry that was not written is the next one again, with its phase; and none is begun that the
-    driver has not read, while it moves its index forward."""
-    m = h.m
-    dut = h.add("dut", Ring(config, writes=True))
-    values, names = dut.values, list(dut.write.shape().members)
-    writes = dict(zip(names, choose(h, dut.write, names, "write_{}"), strict=True))
-    _, begin, advance, fail, back, open_ = choose(h, dut, ("data", "begin", "advance", "fail", "back", "open"))
-    if config.address_windows:
-        choose(h, dut, ("window",))
-    any_write = Cat(writes.values())
-    recent = Signal(2, name="recent_writes")
-    m.d.sync += recent.eq(Cat(any_write.any(), recent[0]))
-    h.assume("one_register", (any_write & (any_write - 1)[:len(any_write)]) == 0)
-    h.assume("every_third_cycle", ~any_write.any() | ~recent.any())
-    # Entries that were begun and written since the size was given, the pass in their upper bits.
-    size, mask, bits = values.size, h.inner("dut.mask"), len(values.head)
-    begun, written = (Signal(bits + 1, name=name) for name in ("begun", "written"))
-    with m.If(writes["size"] & ~dut.refuse):
-        m.d.sync += [begun.eq(0), written.eq(0)]
-    with m.Else():
-        m.d.sync += [written.eq(written + advance), begun.eq(Mux(back, written, begun + begin))]
-    some = h.named("some_are_open", begun != written)
-    advanced = h.past(advance, "advanced")
-    h.assume("begins_what_is_pending", ~begin | (dut.pending & ~back))
-    h.assume("writes_what_is_begun", ~advance | (some & open_ & ~back & ~advanced))
-    h.assume("open_ones_are_begun", ~open_ | some)
-    h.assume("back_when_none_is_open", ~back | ~open_)
-    h.assume("failed_ones_are_open", ~fail | open_)
-    h.check("written_one_is_at_its_place", values.head == (written & mask)[:bits])
-    h.check("next_one_is_at_its_place", dut.next == (begun & mask)[:bits])
-    h.check("phase_of_the_pass", dut.phase == ~(written & size).any())
-    h.check("phase_of_the_next", dut.next_phase == ~(begun & size).any())
-    h.check("none_is_overwritten", ~dut.pending | h.past(writes["tail"], "moved") | (
-        ((dut.next + 1) & mask)[:bits] != values.tail))
-    # What the registers hold.
-    settled = ~recent.any()
-    h.check("size_is_a_power_of_two", (size != 0) & ((size & (size - 1)[:len(size)]) == 0) & ~size[0])
-    h.check("mask_is_size_less_one", recent[0] | (mask == (size - 1)[:bits]))
-    h.check("new_size_is_empty", settled | (mask == (size - 1)[:bits]) | ~(begun.any() | written.any() | values.enable))
-    h.check("last_is_held", ~settled | advanced | (h.inner("dut.last") == (values.head == mask)))
-    h.cover("second_pass", dut.phase & ~dut.next_phase & (written == 1) & (size == 2))
-    h.cover("back_over_a_wrap", h.past(back & ~dut.next_phase & dut.phase, "back") & dut.next_phase)
-
-
 def _arbiter_proof(kind: str, inputs: int, **configured: int) -> Proof:
     return Proof(f"{kind}_arbiter" if configured else f"{kind}_arbiter_{inputs}", "hdl/engine/axi/arbiter.py", _arbiter,
                  {"inputs": inputs, "write": kind == "write", **configured}, configured=bool(configured),
@@ -281,7 +235,5 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
 PROOFS = (
     _LITE, *(_arbiter_proof(kind, inputs) for kind in ("read", "write") for inputs in (2, 3, 5)),
     _ring_proof(load_engine("tiny")),
-    Proof("write_back_ring", "hdl/engine/control/ring.py", _write_back_ring, {"config": load_engine("tiny")}, 2,
-          cover_depth=30),
 )
 """Proofs of buses and rings."""
