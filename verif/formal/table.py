@@ -16,6 +16,7 @@ from cdma.verif.formal.proofs import (
     crossing,
     descriptors,
     exponents,
+    malformed,
     masters,
     outcomes,
     page_lists,
@@ -33,7 +34,7 @@ __all__ = ["PROOFS", "proofs_of"]
 _ENGINE = (buffers, masters, bus, descriptors, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (bounds, ports, outcomes, streams, codecs, exponents, rows, resets, progress, page_lists,
+_OTHERS = (bounds, ports, outcomes, streams, codecs, malformed, exponents, rows, resets, progress, page_lists,
            write_back)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
