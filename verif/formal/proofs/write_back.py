@@ -13,6 +13,7 @@ from cdma.hdl.engine.control.table import COALESCE_BITS, TIME_BITS
 from cdma.hdl.engine.control.write_back import WriteBack
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.bus import ring_writes
 from cdma.verif.formal.proofs.parts import choose
 
 __all__ = ["PROOFS"]
@@ -72,16 +73,9 @@ def _write_back_ring(h: Harness, config: EngineConfig) -> None:
     driver has not read, while it moves its index forward."""
     m = h.m
     dut = h.add("dut", Ring(config, writes=True))
-    values, names = dut.values, list(dut.write.shape().members)
-    writes = dict(zip(names, choose(h, dut.write, names, "write_{}"), strict=True))
+    values = dut.values
+    writes, recent = ring_writes(h, dut)
     _, begin, advance, fail, back, open_ = choose(h, dut, ("data", "begin", "advance", "fail", "back", "open"))
-    if config.address_windows:
-        choose(h, dut, ("window",))
-    any_write = Cat(writes.values())
-    recent = Signal(2, name="recent_writes")
-    m.d.sync += recent.eq(Cat(any_write.any(), recent[0]))
-    h.assume("one_register", (any_write & (any_write - 1)[:len(any_write)]) == 0)
-    h.assume("every_third_cycle", ~any_write.any() | ~recent.any())
     # Entries that were begun and written since the size was given, the pass in their upper bits.
     size, mask, bits = values.size, h.inner("dut.mask"), len(values.head)
     begun, written = (Signal(bits + 1, name=name) for name in ("begun", "written"))
