@@ -65,7 +65,7 @@ test-extended: $(READY) ## run the tests that make test leaves out for the time 
 
 test-torch: $(READY) ## install the extras [torch] and [gpu] (about 1 GB) and run the tests that need them
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch,gpu]'
-	@$(BIN)/python -m pytest tests/torch
+	@$(BIN)/python -m pytest -n 2 --dist load --maxschedchunk 1 tests/torch
 
 soc: $(READY) ## install the extra [soc], simulate a SoC whose RISC-V core drives the engine (needs gcc-riscv64-unknown-elf)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[soc]'

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cdma.__main__ import main
+from cdma.verif.common.digest import rtl_digest, source_digest
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -105,7 +106,7 @@ def test_a_suite_that_failed_is_not_kept(tools: SimpleNamespace, bad: str, code:
 def test_an_item_is_met_by_results_of_this_rtl_alone(tools: SimpleNamespace, tmp_path: Path,
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools.sign_off, "RESULTS", tmp_path)
-    stamp = {"command": "make", "commit": "c", "date": "d", "digest": tools.sign_off.rtl_digest()}
+    stamp = {"command": "make", "commit": "c", "date": "d", "digest": tools.sign_off.digest("test")}
     suite = {"tests": 9, "failed": 0, "skipped": [{"reason": "no Icarus", "tests": 2}], "seconds": 60.0}
     for digest, met in ((stamp["digest"], True), ("another", False)):
         kept = {"stamp": stamp | {"digest": digest}, "results": suite}
@@ -115,6 +116,31 @@ def test_an_item_is_met_by_results_of_this_rtl_alone(tools: SimpleNamespace, tmp
         assert whole["met"] is met and whole["figure"].startswith("7 tests passed, 0 failed, 2 skipped, 1 minutes")
         assert tools.sign_off.summary(items).startswith("Stage V1 is reached" if met else "No stage is reached")
         assert ("test" in tools.sign_off.stale()) is not met
+
+
+def test_a_digest_covers_what_results_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The RTL without comments, the generator with its resets, the back end's version, and the places of a kind."""
+    for name, text in {"hdl/unit.py": "x = 1", "hdl/generate/axis.py": "reset = ~aresetn", "golden/model.py": "y = 1",
+                       "hdl/generate/handover/readme.py": "z = 1", "golden/c/codec.c": "int a;"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def digests() -> tuple[str, str]:
+        return rtl_digest(tmp_path), source_digest("golden", root=tmp_path)
+
+    def changed(name: str, text: str) -> tuple[bool, bool]:
+        rtl, model = digests()
+        (tmp_path / name).write_text(text)
+        now = digests()
+        return now[0] != rtl, now[1] != model
+
+    assert changed("hdl/unit.py", "x = 1    # a comment") == (False, False)
+    assert changed("hdl/generate/handover/readme.py", "z = 2") == (False, False)
+    assert changed("hdl/generate/axis.py", "reset = aresetn") == (True, True)
+    assert changed("golden/model.py", "y = 2") == changed("golden/c/codec.c", "int b;") == (False, True)
+    before = digests()
+    monkeypatch.setattr("cdma.verif.common.digest.version", lambda package: "another")
+    assert all(now != was for now, was in zip(digests(), before, strict=True))
 
 
 def test_shards_of_coverage_have_every_run_once(tools: SimpleNamespace) -> None:

@@ -9,9 +9,10 @@
     python tools/sign_off.py coverage build/coverage.json                what tools/cover.py wrote
     python tools/sign_off.py python build/python.json                    what coverage json wrote
 
-Results are a file a kind in tools/results, with the commit and the RTL that they were found on. Those of other RTL are
-dropped, those of the same RTL are joined. What failed is not kept, but for mutants and soaks. Exit code 1 of the
-checklist says that results are missing or older than the RTL; tools/generate_docs.py writes it into docs/signoff.md.
+Results are a file a kind in tools/results, with the commit and the digest of the sources that they depend on: the RTL
+and its generator, and the model, benches, proofs or tests. Those of other sources are dropped, those of the same are
+joined. What failed is not kept, but for mutants and soaks. Exit code 1 of the checklist says that results are missing
+or older than these sources; tools/generate_docs.py writes it into docs/signoff.md.
 """
 
 from __future__ import annotations
@@ -29,12 +30,18 @@ from xml.etree import ElementTree
 
 from cdma.hdl.config.files import write_file
 from cdma.report.table import Column, Table
-from cdma.verif.common.digest import ROOT, rtl_digest
+from cdma.verif.common.digest import ROOT, rtl_digest, source_digest
 from cdma.verif.coverage.report import GOALS
 from cdma.verif.formal.table import PROOFS
 
 RESULTS = ROOT / "tools/results"
-KINDS = ("test", "regression", "icarus", "formal", "coverage", "python", "mutation", "soak")
+_BENCHES = ("golden", "verif/common", "verif/core", "verif/engine", "verif/rules")
+_ALL = ("cdma", "golden", "verif", "synth", "workload", "tests")
+KINDS = {"test": _ALL, "regression": (*_BENCHES, "verif/regression", "tests/verif"),
+         "icarus": (*_BENCHES, "verif/regression"), "formal": ("verif/formal", "verif/rules"),
+         "coverage": (*_BENCHES, "verif/coverage", "tools/cover.py"), "python": _ALL, "mutation": _ALL,
+         "soak": (*_BENCHES, "verif/soak")}
+"""Kinds of results, and where the sources are that they depend on beside those of the RTL."""
 Found = dict[str, Any]
 
 
@@ -44,20 +51,25 @@ def load(kind: str) -> Found | None:
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
-def stamp(command: str) -> Found:
+def digest(kind: str) -> str:
+    """The digest of the sources that results of a kind depend on."""
+    return source_digest(*KINDS[kind])
+
+
+def stamp(kind: str, command: str) -> Found:
     """Where results of today come from; ``+`` behind the commit says that the tree had changes."""
     commit, changed = (
         subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
         for words in (("rev-parse", "--short=10", "HEAD"),
                       ("status", "--porcelain", "-uno", "--", ".", ":!docs", ":!tools/results")))
     return {"command": command, "commit": f"{commit}{'+' if changed else ''}",
-            "date": datetime.now(UTC).date().isoformat(), "digest": rtl_digest()}
+            "date": datetime.now(UTC).date().isoformat(), "digest": digest(kind)}
 
 
 def store(kind: str, command: str, part: Found) -> None:
-    """Join a part to what is kept of a kind, unless that is of other RTL: dictionaries get new entries, the numbers of
-    soaks are added."""
-    old, now = load(kind), stamp(command)
+    """Join a part to what is kept of a kind, unless that is of other sources: dictionaries get new entries, the numbers
+    of soaks are added."""
+    old, now = load(kind), stamp(kind, command)
     if old is not None and old["stamp"]["digest"] == now["digest"]:
         kept = old["results"]
         part = _soaks(kept, part) if kind == "soak" else part | {
@@ -224,7 +236,7 @@ MEASURED: tuple[tuple[str, str, str, str, str, Callable[[dict[str, Any]], tuple[
 
 def checklist() -> list[dict[str, Any]]:
     """Every item, by stage."""
-    digest, found = rtl_digest(), {kind: load(kind) for kind in KINDS}
+    found, old = {kind: load(kind) for kind in KINDS}, stale()
     items = []
     for stage, claim, target, kind, command, figure in MEASURED:
         item = {"stage": stage, "met": False, "claim": claim, "target": target, "figure": "not recorded",
@@ -232,17 +244,16 @@ def checklist() -> list[dict[str, Any]]:
         if (kept := found[kind]) is not None:
             stamp = kept["stamp"]
             words, met = figure(kept["results"])
-            fresh = stamp["digest"] == digest
-            item |= {"met": met and fresh, "figure": words if fresh else f"{words}; older than the RTL",
+            fresh = kind not in old
+            item |= {"met": met and fresh, "figure": words if fresh else f"{words}; older than its sources",
                      "commit": stamp["commit"], "date": stamp["date"]}
         items.append(item)
     return items
 
 
 def stale() -> list[str]:
-    """Kinds of results that are missing or older than the RTL."""
-    digest = rtl_digest()
-    return [kind for kind in KINDS if (kept := load(kind)) is None or kept["stamp"]["digest"] != digest]
+    """Kinds of results that are missing or older than the sources that they depend on."""
+    return [kind for kind in KINDS if (kept := load(kind)) is None or kept["stamp"]["digest"] != digest(kind)]
 
 
 def summary(items: list[dict[str, Any]]) -> str:
@@ -250,8 +261,10 @@ def summary(items: list[dict[str, Any]]) -> str:
     stages = sorted({item["stage"] for item in items})
     reached = list(takewhile(lambda stage: all(item["met"] for item in items if item["stage"] == stage), stages))
     says = (f"{f'Stage {reached[-1]}' if reached else 'No stage'} is reached: {sum(item['met'] for item in items)} of "
-            f"{len(items)} items are met by results of this RTL (digest {rtl_digest()}).")
-    return f"{says} Missing, or older than the RTL: {', '.join(old)}." if (old := stale()) else says
+            f"{len(items)} items are met by results of these sources (digest of the RTL {rtl_digest()}).")
+    commands = {kind: command for _, _, _, kind, command, _ in MEASURED}
+    old = [f"{kind} (`{commands[kind]}`)" for kind in stale()]
+    return f"{says} Missing, or older than its sources: {', '.join(old)}." if old else says
 
 
 def page() -> str:

@@ -105,7 +105,7 @@ def verify(config: Design, *, names: Sequence[str] | None = None, simulator: str
     require(simulator)
     chosen = chosen_steps(config, names)
     if scheduler is None and PROOFS in (step.name for step in chosen[shard[0] - 1::shard[1]]):
-        require_solver()    # before minutes of other steps
+        require_solver(("smt", "sat"))    # before minutes of other steps
     deadline = None if budget_s is None else time.time() + budget_s
     outcomes: list[Outcome] = []
     tasks_run: list[Task] = []

@@ -132,7 +132,8 @@ class Parameters:
             source, target = target, source
         for address, (grain, size), status in ((asked.source, source, Status.BAD_SOURCE),
                                                (asked.destination, target, Status.BAD_DESTINATION)):
-            if address % grain or address + size > 1 << self.address_bits:
+            # An address behind the last one is none, even of nothing.
+            if address % grain or address + max(size, 1) > 1 << self.address_bits:
                 return status
         of_source, of_target = (windows.device, windows.link) if offload else (windows.link, windows.device)
         if not of_source.holds(asked.source, source[1], self.address_bits):

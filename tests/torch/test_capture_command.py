@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from cdma.__main__ import main
+from cdma.workload.capturing import digits
 from cdma.workload.capturing.manifest import read_manifest
 from cdma.workload.dumps import load
 from tests.torch.networks import ENVIRONMENT, cdma
@@ -144,19 +145,17 @@ def test_no_such_script(tmp_path: Path) -> None:
         2, "cdma: error: train.py is not a file: give the Python script that trains the model\n")
 
 
-def test_the_worked_example(tmp_path: Path) -> None:
-    done = cdma(tmp_path, "capture", "--example", "digits", "--max-array", "64K", "--json")
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert told["example"]["accuracy"] > 0.95
-    assert told["example"]["losses"][-1] < 0.1 < 1 < told["example"]["losses"][0]
+def test_the_worked_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+                            tmp_path: Path) -> None:
+    """Three of its twelve epochs; test_docs.py trains it to the end."""
+    monkeypatch.setattr(digits, "EPOCHS", 3)
+    monkeypatch.chdir(tmp_path)
+    assert main(["capture", "--example", "digits", "--max-array", "64K", "--no-times", "--json"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (told["folder"], told["model"], told["example"]["narrow"]) == ("digits", "Digits", None)
+    assert told["example"]["accuracy"] > 0.8 and told["example"]["tested"] == "test images classified"
+    first, _, last = told["example"]["losses"]
+    assert last < 0.5 < 1 < first
     arrays = load(tmp_path / "digits")
-    assert len(arrays) == 5 * 8
+    assert len(arrays) == told["arrays"] == 5 * 8
     assert max(array.nbytes for array in arrays.values()) <= 65536
-    # After a ReLU nothing is negative, and training makes the last layers sparser.
-    assert all((array >= 0).all() for array in arrays.values())
-    first, *_, last = (np.count_nonzero(array) / array.size for name, array in arrays.items()
-                       if name.endswith("/conv4"))
-    assert last < 0.5 * first
-    table = cdma(tmp_path, "characterise", "digits", "--narrow", "none")
-    assert "step 215" in table.stdout

@@ -24,13 +24,16 @@ from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.errors import StreamError
 from cdma.golden.codec.narrowing import NARROWED_CODINGS, narrow, widen
 from cdma.golden.codec.smallest import SIZED, smallest
+from cdma.gpu.codec import kernels
 from cdma.gpu.cuda import CudaKernels
+from cdma.gpu.launch import TritonKernels
 from cdma.workload.dumps import load
 from tests.cdma.gpu.test_exponents import Kernels
 from tests.golden.codec.test_blocks_errors import CASES
 from tests.golden.samples import corners, damaged, floats, free_payload, outcome, raws
 
 torch: Any = import_module("torch")
+TorchDispatchMode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
 ROOT = Path(__file__).resolve().parents[2]
 by_coding = pytest.mark.parametrize("coding", SIZED, ids=lambda coding: coding.name)
 few = settings(max_examples=8, deadline=None, derandomize=True,
@@ -251,6 +254,47 @@ def test_cuda_has_whole_blocks_and_triton_the_last(coding: Coding, tmp_path: Pat
     monkeypatch.setattr("cdma.gpu.codec.kernels", lambda device, backend=None: CudaKernels())
     check(floats(1900 // coding.element_bytes, coding.element_bytes, 3), coding, 512)
     assert launched == [(f"cdma_{name}", 3) for name in ("measure", "encode", "decode")]
+
+
+def test_the_fastest_that_is_there_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA with NVIDIA's GPU and compiler, otherwise Triton."""
+    for version, compiler, wanted in (("13.0", object(), CudaKernels), ("13.0", None, TritonKernels),
+                                      (None, object(), TritonKernels)):
+        monkeypatch.setattr(torch.version, "cuda", version)
+        monkeypatch.setattr("cdma.gpu.nvrtc.compiler", lambda found=compiler: found)
+        assert type(kernels("cuda")) is wanted
+        assert type(kernels("cuda", "triton")) is TritonKernels
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr("cdma.gpu.nvrtc.compiler", lambda: None)
+    with pytest.raises(ValueError, match="NVRTC is not installed, and the backend cuda needs it: choose triton"):
+        kernels("cuda", "cuda")
+
+
+class Noted(TorchDispatchMode):
+    """Notes the operations of PyTorch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(operation.overloadpacket.__name__)
+        return operation(*args, **(kwargs or {}))
+
+
+def test_the_host_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No value, and no length that depends on values, is read between the launches of kernels."""
+    for kind in ("measure", "encode", "decode"):
+        monkeypatch.setattr(TritonKernels, kind, lambda *_, **__: None)
+    values = torch.zeros(5000, dtype=torch.float32)
+    gpu.compress(values)                        # the table of codings is made once
+    with Noted() as noted:
+        gpu.expand(gpu.compress(values))
+    assert "cumsum" in noted.names
+    assert not noted.names & {"_local_scalar_dense", "item", "equal", "nonzero", "masked_select", "unique"}
+    with Noted() as noted:
+        gpu.compress(values).content()
+    assert "_local_scalar_dense" in noted.names
 
 
 def test_what_it_imports() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdma.__main__ import main
+from cdma.gpu.bench import Setup, measure
 from cdma.gpu.steps import steps
 from cdma.workload.results.software import measured
 
@@ -68,6 +69,15 @@ def test_shares_are_of_the_steps_that_are_timed(monkeypatch: pytest.MonkeyPatch)
     row, = steps("cpu", "gpt2", ("compressed",), runs=2)
     assert 0 < row["codec_share"] < 1
     assert row["link_bytes"] < row["raw_bytes"] == row["engine"]["raw_bytes"] / 4
+
+
+def test_what_there_is_no_time_for_says_so() -> None:
+    """No row is begun when the time is over; every step says it."""
+    told: list[int] = []
+    found = measure(Setup("cpu", 1 << 16, ("golden",), 1), 0, lambda rows: told.append(len(rows)), ("bytes", "copies"))
+    assert [[row.get("not_run") for row in found[name]] for name in ("bytes", "copies")] == 2 * [
+        [None, "TimeoutError: 0 s are over"]]
+    assert len(told) == 4
 
 
 def test_the_script(tmp_path: Path) -> None:

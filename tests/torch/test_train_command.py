@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from cdma.__main__ import main
-from cdma.workload.training import examples
 
 BUILD = Path(__file__).resolve().parents[2] / "build/sim"
 
@@ -36,17 +35,20 @@ def test_norms_in_float32_save_bfloat16_values(capsys: pytest.CaptureFixture[str
     assert told["identical"] is True and told["network"] == "Llama"
     (norms,) = (row for row in told["rows"] if (row["dtype"], row["coding"]) == ("float32", "bfloat16"))
     assert norms["ratio"] > 2.3 and norms["bytes"] > 0.15 * told["total"]["bytes"]
-    assert told["total"]["ratio"] > 1.45
+    assert told["total"]["ratio"] > 1.45 and told["total"]["gain"] > 1.25
 
 
-@pytest.mark.parametrize("example", examples.EXAMPLES)
-def test_the_verilog(example: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = train(capsys, "--example", example, "--build-dir", BUILD)
+def test_the_verilog(capsys: pytest.CaptureFixture[str]) -> None:
+    """The step of the Llama has all types and codings that those of the other examples have; the engine is the one that
+    a page's commands compile too."""
+    told = train(capsys, "--example", "llama", "--engine", "tiny", "--build-dir", BUILD)
     assert told["identical"] is True
-    assert (told["by"], told["engine"]) == ("verilog", "cdma_engine")
+    assert {("bfloat16", "bfloat16"), ("float32", "bfloat16"), ("float32", "float32"), ("int64", "bfloat16")} == {
+        (row["dtype"], row["coding"]) for row in told["rows"]}
+    assert (told["by"], told["engine"]) == ("verilog", "cdma_tiny_engine")
     assert told["total"]["bytes"] > 2 << 20
     assert abs(told["total"]["deviation"]) < 0.05
-    assert told["total"]["gain"] > 1.1
+    assert told["total"]["gain"] > 0.9      # one lane is as fast as its link
 
 
 def test_pages_in_text(capsys: pytest.CaptureFixture[str]) -> None:

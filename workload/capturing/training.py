@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from cdma.workload.capturing.rounding import rounded
@@ -13,6 +14,25 @@ from cdma.workload.extra import package
 __all__ = ["Begun", "Training", "step", "train"]
 
 torch = package("torch", "torch")
+_Mode = package("torch.utils._python_dispatch", "torch").TorchDispatchMode
+_PRODUCTS = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
+
+
+class _Wide(_Mode):
+    """Products of bfloat16 values are computed in float32 and rounded once, as hardware for them does."""
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Runs an operation."""
+        if operation in _PRODUCTS and args[0].dtype == torch.bfloat16:
+            return operation(*(each.float() for each in args), **(kwargs or {})).bfloat16()
+        return operation(*args, **(kwargs or {}))
+
+
+@cache
+def _slow_products() -> bool:
+    """Whether PyTorch multiplies bfloat16 matrices by its plain loops, which take ten times as long as float32's: where
+    oneDNN has no code for the processor, on x86 below AVX-512."""
+    return not (torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 @dataclass(frozen=True)
@@ -52,9 +72,10 @@ class Begun:
 
 def step(begun: Begun, loss_of: Callable[[], Any]) -> float:
     """Train with a batch, and return its loss."""
-    loss = loss_of()
-    begun.optimizer.zero_grad()
-    loss.backward()
+    with _Wide() if _slow_products() else nullcontext():
+        loss = loss_of()
+        begun.optimizer.zero_grad()
+        loss.backward()
     begun.optimizer.step()
     return loss.item()
 

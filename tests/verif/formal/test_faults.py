@@ -48,10 +48,14 @@ FAULTS: dict[str, Any] = {
         ("read.AXI4_AR_OUTSTANDING", "first_shown_has_room")),
     "the writer marks no last beat": (
         "writer", "AxiWriter", lambda m, dut: dut.axi.wlast.eq(0),
-        ("write.AXI4_W_LAST", "begun_by_data", "beats_have_a_burst")),
+        ("write.AXI4_W_LAST", "begun_by_data", "beats_have_a_burst", "last_beat_is_marked")),
+    "the writer's tail has the strobes of a whole beat": (
+        "writer", "AxiWriter", lambda m, dut: dut.axi.wstrb.eq(-1),
+        ("strobes_are_those_of_the_bytes", "an_abandoned_beat_has_none")),
     "the writer changes strobes of a beat that waits": (
         "writer", "AxiWriter", lambda m, dut: dut.axi.wstrb.eq(Mux(dut.stop, 0, -1)),
-        ("write.AXI4_W_PAYLOAD_STABLE", "beat_waits_as_it_was")),
+        ("write.AXI4_W_PAYLOAD_STABLE", "beat_waits_as_it_was", "strobes_are_those_of_the_bytes",
+         "an_abandoned_beat_has_none")),
     "the writer's beats are wider than the port": (
         "writer", "AxiWriter", lambda m, dut: dut.axi.awsize.eq(5), ("write.AXI4_AW_SIZE",)),
     "the register bus says EXOKAY": (
@@ -122,6 +126,24 @@ FAULTS: dict[str, Any] = {
         "page_list", "PageList", _any_error, ("error_is_its_own",)),
     "an entry of a page list that cannot be read is good": (
         "page_list", "PageList", lambda m, dut: dut.entries.payload.state.eq(0), ("state_of_the_entry",)),
+    "an odd page of 4 KiB is taken for the one before": (
+        "page_translator", "PageTranslator", lambda m, dut: dut.o.payload.address[12].eq(0),
+        ("address_is_that_of_its_page",)),
+    "a page outside of the window is stored as a good one": (
+        "page_window", "PageList", lambda m, dut: m.submodules.memory.write_ports[0].data.state.eq(0),
+        ("page_begins_inside", "page_ends_inside", "page_is_aligned")),
+    "a window changes while it is used": (
+        "windows", "Windows", lambda m, dut: dut.refuse.eq(dut.locked), ("a_write_that_changes_nothing_is_refused",)),
+    "the last block of a tensor is whole": (
+        "block_walker_3", "BlockWalker", lambda m, dut: dut.o.payload.bytes.eq(512), ("only_the_last_is_short",)),
+    "a transfer goes to another address than its descriptor says": (
+        "verdict_tiny", "Checker", lambda m, dut: dut.request.destination[31].eq(0),
+        ("transfer_has_its_destination",)),
+    "a block fits behind one that did not": (
+        "ledger_small", "Ledger", lambda m, dut: dut.fits.eq(1), ("fits_by_words",)),
+    "a beat goes to a port that is closed": (
+        "isolation", "AxiIsolation", lambda m, dut: dut.o.wvalid.eq(dut.i.wvalid),
+        ("nothing_goes_to_a_closed_port",)),
     "a switch of a network is stuck": (
         "gather_16_2", "Gather", lambda m, dut: dut.o[48:64].eq(dut.i[48:64]),
         tuple(f"unit_{unit}" for unit in range(8))),
@@ -174,7 +196,11 @@ def _names(violated: tuple[str, ...]) -> list[str]:
 @pytest.mark.parametrize("name", usually(
     "the skid buffer takes a transfer when it is full", "the coalescer reports a cycle early after a flush",
     "the reader withdraws an address",
-    "the writer marks no last beat", "the register bus says EXOKAY",
+    "the writer marks no last beat", "the writer's tail has the strobes of a whole beat",
+    "an odd page of 4 KiB is taken for the one before", "a page outside of the window is stored as a good one",
+    "a window changes while it is used", "a transfer goes to another address than its descriptor says",
+    "the last block of a tensor is whole", "a block fits behind one that did not",
+    "a beat goes to a port that is closed", "the register bus says EXOKAY",
     "the compressor's last beat has a gap", "the CRC leaves out a bit of a beat",
     "a response has what a register powered up with", "the framer is not ready for the last beat",
     "a row of the aggregator lacks a bit of a word", "the merger takes a row of data with every beat",

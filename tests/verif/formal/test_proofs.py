@@ -39,3 +39,7 @@ def test_names_are_their_own_units_are_there_and_claims_are_sentences() -> None:
     for proof in PROOFS:
         assert (REPO / proof.unit).exists(), proof.name
         assert proof.claim[0].isupper() and proof.claim.endswith(".") and "{" not in proof.claim, proof.name
+
+
+def test_readme_says_how_many_there_are() -> None:
+    assert f"| proofs | {len(PROOFS)}: " in (REPO / "README.md").read_text()

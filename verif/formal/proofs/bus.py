@@ -17,7 +17,7 @@ from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.proofs.parts import choose
 
-__all__ = ["PROOFS", "of_engine"]
+__all__ = ["PROOFS", "of_engine", "ring_writes"]
 
 
 def _stream(interface: Any, channel: str, fields: tuple[str, ...]) -> SimpleNamespace:
@@ -164,22 +164,30 @@ def _arbiter(h: Harness, inputs: int, write: bool, address_bits: int = 16, beat_
     h.cover("waits_longest", waits == inputs - 1)
 
 
+def ring_writes(h: Harness, dut: Ring) -> tuple[dict[str, Signal], Signal]:
+    """Writes to the registers of a ring, one in every third cycle at most, and a window if it has one; returns the
+    writes by register, and whether there was one in each of the two cycles before."""
+    names = list(dut.write.shape().members)
+    writes = dict(zip(names, choose(h, dut.write, names, "write_{}"), strict=True))
+    if "window" in dut.signature.members:
+        choose(h, dut, ("window",))
+    any_write = Cat(writes.values())
+    recent = Signal(2, name="recent_writes")
+    h.m.d.sync += recent.eq(Cat(any_write.any(), recent[0]))
+    h.assume("one_register", (any_write & (any_write - 1)[:len(any_write)]) == 0)
+    h.assume("every_third_cycle", ~any_write.any() | ~recent.any())
+    return writes, recent
+
+
 def _ring(h: Harness, config: EngineConfig) -> None:
     """Head and tail of a ring stay inside it, the head never passes the tail, each entry is taken once, and a refused
     write changes nothing, while the driver moves the tail forward."""
     m = h.m
     dut = h.add("dut", Ring(config))
     values = dut.values
-    names = list(dut.write.shape().members)
-    writes = dict(zip(names, choose(h, dut.write, names, "write_{}"), strict=True))
-    data, begin, advance, fail = choose(h, dut, ("data", "begin", "advance", "fail"))
-    if config.address_windows:
-        choose(h, dut, ("window",))
+    writes, recent = ring_writes(h, dut)
     any_write = Cat(writes.values())
-    recent = Signal(2, name="recent_writes")
-    m.d.sync += recent.eq(Cat(any_write.any(), recent[0]))
-    h.assume("one_register", (any_write & (any_write - 1)[:len(any_write)]) == 0)
-    h.assume("every_third_cycle", ~any_write.any() | ~recent.any())
+    data, begin, advance, fail = choose(h, dut, ("data", "begin", "advance", "fail"))
     h.assume("begins_what_is_pending", ~begin | (dut.pending & ~dut.reading))
     h.assume("ends_what_is_read", ~(advance | fail) | (dut.reading & ~begin))
     h.assume("one_end", ~(advance & fail))

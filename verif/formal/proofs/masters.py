@@ -1,15 +1,16 @@
 """Proofs of burst splitters, whose bursts are legal and exactly the bytes of their request, and of the engine's AXI
-masters, which keep the rules of AXI4 while the memory does."""
+masters, which keep the rules of AXI4 while the memory does, and write exactly those bytes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.utils import exact_log2
 
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.axi.bursts import BurstSplitter, burst_beats
+from cdma.hdl.engine.axi.bursts import BurstSplitter, burst_beats, burst_layout
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.writer import AxiWriter
 from cdma.hdl.engine.transfer.records import LENGTH_BITS
@@ -112,7 +113,8 @@ def _request(h: Harness, dut: Any, shift: int) -> None:
 
 def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
            passes_errors: bool = False) -> tuple[AxiReader, Rules]:
-    """The reader keeps every rule of AXI4 for managers, while the memory keeps those for subordinates
+    """The reader keeps every rule of AXI4 for managers and gives what memory answers in order, exactly the bytes of its
+    splitter's bursts, while the memory keeps the rules for subordinates
     ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts})."""
     address_bits, beat_bytes, length_bits = sizes
     shift, beat_bits = exact_log2(beat_bytes), exact_log2(burst_beats(beat_bytes, most_beats))
@@ -142,13 +144,47 @@ def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
     h.check("count_of_the_oldest", (rules.reads != 0) | (count == 0))
     h.check("count_is_within", (rules.reads == 0) | (count <= open_.transfer(0)[address_bits:address_bits + 8]))
     h.check("nothing_is_taken_unasked", ~axi.rready | open_.valid)
+    _given(h, dut, open_, outstanding, passes_errors)
     h.cover("as_many_as_allowed", rules.reads == outstanding)
     h.cover("second_burst_is_read", (count == 1) & (open_.transfer(0)[:12] == 0) & dut.o.valid)
     return dut, rules
 
 
+def _given(h: Harness, dut: Any, open_: FifoInside, outstanding: int, passes_errors: bool) -> None:
+    """Of any burst of the splitter, every beat that memory answers is given as it came, with as many bytes as it has,
+    and the last one of its request is marked; one with an error only where errors are passed on."""
+    m, axi = h.m, dut.axi
+    burst = data.View(burst_layout(len(axi.araddr), len(axi.rdata) // 8), h.inner("dut.splitter.o__payload"))
+    # The solver picks a burst; others are before it.
+    mine, there = Signal(burst.shape(), name="picked_burst", reset_less=True), Signal(name="picked_is_there")
+    before = Signal(range(outstanding + 1), name="bursts_before_it")
+    picks = h.named("picks", h.free(1, "pick") & ~there & axi.arvalid & ~h.inner("dut.shown"))
+    taken, count = h.named("beat_comes", axi.rvalid & axi.rready), h.inner("dut.count")
+    ends = h.named("burst_ends", taken & (count == open_.transfer(0)[len(axi.araddr):len(axi.araddr) + 8]))
+    with m.If(picks):
+        m.d.sync += [mine.eq(burst), there.eq(1), before.eq(open_.level - ends)]
+    with m.Elif(there & ends):
+        m.d.sync += [there.eq(before != 0), before.eq(before - 1)]
+    last = h.named("last_of_picked", (count == mine.len) & mine.last)
+    size = len(axi.rdata) // 8
+    keep = Mux(last & (mine.tail != 0), (Const(1, size + 1) << mine.tail) - 1, (1 << size) - 1)[:size]
+    given = Signal.like(Value.cast(dut.o.payload), name="given", reset_less=True)
+    of_it, failed = Signal(name="beat_is_of_it"), Signal(name="beat_has_an_error", reset_less=True)
+    with m.If(~dut.o.valid | dut.o.ready | dut.stop):
+        m.d.sync += [given.eq(Cat(axi.rdata, keep, last)), failed.eq(axi.rresp[1]),
+                     of_it.eq(there & (before == 0) & taken)]
+    h.check("beat_is_as_it_came", ~(dut.o.valid & of_it) | (Value.cast(dut.o.payload) == given))
+    if not passes_errors:
+        h.check("a_beat_with_an_error_is_not_given", ~(dut.o.valid & of_it) | ~failed)
+    good = taken & ~axi.rresp[1] & ~dut.stop & ~dut.fault.valid
+    h.check("no_beat_is_lost", ~h.past(good & there & (before == 0), "good") | (dut.o.valid & of_it))
+    h.check("picked_is_open", ~there | ((before < open_.level) & (Array(
+        open_.transfer(number) for number in range(outstanding))[before] == Value.cast(mine))))
+
+
 def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0) -> tuple[AxiWriter, Rules]:
-    """The writer keeps every rule of AXI4 for managers, while the memory keeps those for subordinates
+    """The writer keeps every rule of AXI4 for managers, asks for the bursts of its splitter and gives each the data in
+    order with strobes of exactly its bytes, while the memory keeps the rules for subordinates
     ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts})."""
     address_bits, beat_bytes, length_bits = sizes
     shift, most = exact_log2(beat_bytes), burst_beats(beat_bytes, most_beats)
@@ -164,8 +200,8 @@ def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: i
 
     h.check("silent_after_reset", ~rules.was_reset | ~(asks | held))
     h.check("address_waits_as_it_was", ~rules.aw_waited | (asks & (rules.aw_was == _requested(axi, "aw"))))
-    data = Cat(Const(0, 1), axi.wlast, axi.wstrb, axi.wdata)
-    h.check("beat_waits_as_it_was", ~rules.w_waited | (held & (rules.w_was == data)))
+    beat = Cat(Const(0, 1), axi.wlast, axi.wstrb, axi.wdata)
+    h.check("beat_waits_as_it_was", ~rules.w_waited | (held & (rules.w_was == beat)))
     h.check("address_is_of_a_burst", ~asks | shows)
 
     # Bursts that have begun: those whose address was taken and the one that asks; or those whose beats were all taken,
@@ -191,10 +227,63 @@ def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: i
     h.check("no_beat_between_bursts", sends.any() | (rules.beat == 0))
     h.check("beats_are_few", rules.beat < most)
     h.check("answers_have_a_burst", ~axi.bready | open_.valid)
+    _beats(h, dut, bool(whole))
     h.cover("as_many_as_allowed", rules.bursts == outstanding)
     h.cover("data_before_address", rules.bursts > rules.addresses)
     h.cover("tail", axi.wvalid & axi.wlast & final & ~axi.wstrb.all() & axi.wstrb.any())
     return dut, rules
+
+
+def _beats(h: Harness, dut: Any, whole: bool) -> None:
+    """Each burst of the splitter is asked for as it is, and has exactly its bytes: all beats whole but for the end of
+    the request, in the order of the data. A beat of a burst that is abandoned has no strobes."""
+    m, axi, burst = h.m, dut.axi, h.inner("dut.splitter.o__payload")
+    burst = data.View(burst_layout(len(axi.awaddr), len(axi.wstrb)), burst)
+    begins, more, held = (h.inner(f"dut.{name}") for name in ("begins", "more", "held"))
+    # The burst at the port, and the one that has begun while the last beat of that waits.
+    first, second, asked = (Signal(burst.shape(), name=f"{name}_burst", reset_less=True)
+                            for name in ("first", "second", "asked"))
+    open_, follows = Signal(name="burst_is_at_the_port"), Signal(name="another_follows")
+    sent = Signal(9, name="beats_sent")
+    goes = h.named("beat_goes", axi.wvalid & axi.wready)
+    ends = h.named("burst_ends", goes & (sent == first.len))
+    with m.If(goes):
+        m.d.sync += sent.eq(Mux(ends, 0, sent + 1))
+    with m.If(ends):
+        m.d.sync += [first.eq(second), open_.eq(follows), follows.eq(0)]
+    with m.If(begins):
+        m.d.sync += asked.eq(burst)
+        with m.If(Mux(ends, follows, open_)):
+            m.d.sync += [second.eq(burst), follows.eq(1)]
+        with m.Else():
+            m.d.sync += [first.eq(burst), open_.eq(1)]
+    newest = data.View(burst.shape(), h.named("newest", Mux(follows, second, first)))
+    last, final = h.named("last_of_burst", sent == first.len), first.last & (first.tail != 0)
+    strobes = Mux(last & final, (Const(1, len(axi.wstrb) + 1) << first.tail) - 1, (1 << len(axi.wstrb)) - 1)
+    strobes = h.named("strobes", strobes[:len(axi.wstrb)])
+    halted, waits = h.past(dut.stop | dut.fault.valid, "halted"), h.past(axi.wvalid & ~axi.wready, "beat_waits")
+    abandoned = Signal(name="abandoned")
+    m.d.sync += abandoned.eq(abandoned | dut.stop | dut.fault.valid)
+    h.check("burst_is_asked_for", ~axi.awvalid | (Cat(axi.awaddr, axi.awlen) == Cat(asked.address, asked.len)))
+    h.check("beat_is_of_a_burst", ~axi.wvalid | open_)
+    h.check("last_beat_is_marked", ~axi.wvalid | (axi.wlast == last))
+    h.check("strobes_are_those_of_the_bytes", ~axi.wvalid | (axi.wstrb == strobes) | (abandoned & ~axi.wstrb.any()))
+    h.check("an_abandoned_beat_has_none", ~axi.wvalid | waits | ~halted | ~axi.wstrb.any())
+    if not whole:
+        taken = h.past(dut.data.valid & dut.data.ready, "taken")
+        order = h.past(dut.data.payload.data, "data")
+        h.check("beats_are_the_data", ~axi.wvalid | waits | abandoned | (taken & (axi.wdata == order)))
+        h.check("no_data_are_dropped", ~taken | abandoned | (axi.wvalid & ~waits))
+
+    # What the registers hold.
+    left, tail, ended = (h.inner(f"dut.{name}") for name in ("left", "tail", "final"))
+    of_newest = h.named("beats_to_move", Mux(follows, newest.len + 1, newest.len + 1 - sent - held))
+    h.check("bursts_are_held", (open_ == (more | held)) & (~follows | open_) & (open_ | (sent == 0)))
+    h.check("another_waits_for_a_last_beat", ~follows | (held & last & more))
+    h.check("left_is_held", ~more | ((of_newest == left + 1) & (ended == newest.last) & (tail == newest.tail)))
+    h.check("all_have_moved", more | ~held | last)
+    h.check("sent_is_less", ~open_ | (sent <= first.len))
+    h.check("asked_is_held", ~axi.awvalid | (Value.cast(burst) == Value.cast(asked)))
 
 
 def _requested(axi: Any, channel: str) -> Value:
