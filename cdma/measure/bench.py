@@ -42,9 +42,12 @@ the part. Only the tiny one is placed as a whole too: nextpnr does not route the
 
 _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
+_DEEP = {"transfers_in_flight": 32, "queue_depth": 32, "outstanding_reads": 32}
+"""What an engine is built with for a link of hundreds of cycles of latency and transfers of a few KiB."""
 # Sixteen lanes take long to simulate: of them only what goals are set for.
-_FRAGMENTS: dict[str, dict[str, Any]] = {
-    "engine": {}, "wide": {"sizes": (1 << 11, 1 << 12, 1 << 13), "ways": engines.WAYS[:1]}}
+_FRAGMENTS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+    ("engine", {}, {}), ("engine", _DEEP, {}),
+    ("wide", _DEEP, {"sizes": (1 << 11, 1 << 12, 1 << 13), "ways": engines.WAYS[:1]}))
 _DEVICE, _SEEDS = "LFE5U-85F", 3
 _SPEED, _SLOWER = 8, 6
 _HOWS: tuple[dict[str, Any], ...] = ({"how": engines.QUICK}, {"how": engines.SLOW})
@@ -125,9 +128,10 @@ def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
 
 
 def _engine_fragments(setup: Setup, progress: Progress) -> list[Any]:
-    return [row for name in _each(_FRAGMENTS, "measuring fragments by rings through engine {}", progress)
-            for row in engines.fragments(load_engine(name).replace(write_back=True), build_dir=setup.build_dir,
-                                         **_FRAGMENTS[name])]
+    return [row for name, settings, loads in _each(
+                _FRAGMENTS, "measuring fragments by rings through engine {0[0]}", progress)
+            for row in engines.fragments(load_engine(name).replace(write_back=True, **settings),
+                                         build_dir=setup.build_dir, **loads)]
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:

@@ -387,6 +387,7 @@ PROOFS = (
     _reset("fetcher", "engine/control/fetcher.py", lambda: Fetcher(_SMALLEST),
            {"fill.word": "fill.valid", "fill.data": "fill.valid"}, {
                "base": "fsm_state", "index": "fsm_state", "low": _states(2, 3, 4, 5), "high": _states(3, 4, 5),
-               "resp": "faulty | failed | fsm_state=4", "address": "axi.arvalid", "rows.fifo.r_data": "rows.fifo.level"}),
+               "resp": "faulty | failed | fsm_state=4", "address": "axi.arvalid",
+               "rows.fifo.r_data": "rows.fifo.level"}),
 )
 """Proofs of resets."""
