@@ -24,6 +24,8 @@ SHELL  := /bin/bash
 
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
+# Simulations and tests start Python hundreds of times: it keeps what it compiles, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: all setup generate simulate area test test-extended test-torch soc test-soc regression icarus signoff formal coverage coverage-python mutation soak lint format bench compare report docs clean distclean help
 

@@ -22,6 +22,10 @@ settings.load_profile("project")
 # A design is a hundred thousand objects that stay; to look for garbage after every 700 takes a third of the time.
 gc.set_threshold(200_000, 20, 50)
 
+# Benches and commands start Python hundreds of times, half of them for a second in which it would compile its modules.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 _TESTS = Path(__file__).parent
 
 

@@ -112,7 +112,7 @@ generate engine --set lanes=17 | lanes must be 1 to 16, not 17
 generate engine --set link_beat_bytes=16 | not 16 beside beat_bytes 32
 generate missing/ | cannot read configuration missing: No such file
 generate nothing | no preset 'nothing'
-generate tinny | no preset 'tinny' (did you mean tiny?): there are engine, paper, smallest
+generate tinny | no preset 'tinny' (did you mean tiny?): there are engine, lean, paper
 generate tiny --set name=CDMA_coding | 'CDMA_coding', which has a meaning in NAME_regs.h
 generate tiny --set name=mem | name must not be 'mem', which has a meaning in NAME.rdl
 info good --block-bytes 512 | the head of the file says it
