@@ -66,7 +66,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link of verdict "
                         "and times (default: 12.8)")
     parser.add_argument("--engine", default="paper", metavar="PRESET", help="engine of verdict and times: engine, "
-                        "paper, smallest, tiny or wide (default: paper)")
+                        "lean, paper, smallest, tiny or wide (default: paper)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="its clock (default: 1000)")
     parser.add_argument("--arrays", action="store_true", help="print every array too, after the groups")
     parser.add_argument("--jobs", type=one_or_more, metavar="N", help="worker processes (default: one for each core)")

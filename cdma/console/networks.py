@@ -35,8 +35,8 @@ def device_options(parser: Any, gpu: str) -> None:
     parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
                         "rate of the GPU's own, as the paper measured on PCIe 3 x16: 12.8)")
     parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured cycles are used: "
-                        "engine, paper, tiny or wide (default: paper, six lanes of 32 bytes; wide for links of more "
-                        "than 32 GB/s)")
+                        "engine, lean, paper, smallest, tiny or wide (default: paper, six lanes of 32 bytes; wide for "
+                        "links of more than 32 GB/s)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
 

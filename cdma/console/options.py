@@ -177,8 +177,8 @@ def _configured(name: str, settings: list[str]) -> Design:
 
 def engine_option(parser: Any, default: str = DEFAULT_PRESET, more: str = "") -> None:
     """Add ``--engine``, a preset of the engine or a file, and ``--set``; ``more`` ends the help."""
-    parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="engine: preset (engine, paper, smallest, tiny, "
-                        f"wide) or TOML file (default: {default}){more}")
+    parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="engine: preset (engine, lean, paper, "
+                        f"smallest, tiny, wide) or TOML file (default: {default}){more}")
     settings_option(parser)
 
 

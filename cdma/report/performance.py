@@ -23,7 +23,7 @@ _GOAL_CELLS, _GOAL_CORES, _GOAL_SPEED, _GOAL_PAGES = 1000, 125, 8, 0.99
 """The goals: MHz of units in cells of 45 nm; MHz of cores and of the tiny engine on an ECP5 of this speed grade; and
 the share of the rate at one address that streams in pages reach."""
 
-_DENSITIES, _LANES, _SPARSE = (0.2, 0.5, 1.0), (1, 4, 8, 16), 0.4
+_DENSITIES, _LANES, _SPARSE = (0.2, 1.0), (1, 4, 16), 0.4
 """Densities and lanes on the page, and the density of values behind a ReLU of the codecs; the file has more."""
 
 _INTRO = """\

@@ -47,7 +47,7 @@ class Ring(wiring.Component):
     write : In
         One bit for each register that is written in this cycle with ``data``; in every third cycle at most.
     data : In(32)
-        The value written.
+        The value written; in the pipeline ``fast`` it is there the cycle before, too.
     window : In(window_layout(address_bits))
         The link's window, if windows are built. It does not change while the ring is not idle.
     refuse : Out(1)
@@ -93,7 +93,9 @@ class Ring(wiring.Component):
         at_rest = Signal()
         beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [
-            below.eq(Cat(size[bit:].any() for bit in range(RING_INDEX_BITS))),
+            # Of the size one bit is set: FPGAs subtract faster than they find all bits below it.
+            below.eq(((size << 1) - 1)[:RING_INDEX_BITS] if self._config.pipeline == "fast" else Cat(
+                size[bit:].any() for bit in range(RING_INDEX_BITS))),
             at_rest.eq(~enable & ~(self.open if self._writes else self.reading)),
             self.values.base.eq(base),
             self.values.size.eq(Cat(0, size)),

@@ -112,7 +112,7 @@ generate engine --set lanes=17 | lanes must be 1 to 16, not 17
 generate engine --set link_beat_bytes=16 | not 16 beside beat_bytes 32
 generate missing/ | cannot read configuration missing: No such file
 generate nothing | no preset 'nothing'
-generate tinny | no preset 'tinny' (did you mean tiny?): there are engine, paper, smallest
+generate tinny | no preset 'tinny' (did you mean tiny?): there are engine, lean, paper
 generate tiny --set name=CDMA_coding | 'CDMA_coding', which has a meaning in NAME_regs.h
 generate tiny --set name=mem | name must not be 'mem', which has a meaning in NAME.rdl
 info good --block-bytes 512 | the head of the file says it
@@ -197,7 +197,7 @@ timeline vgg16 --density 2 | must be a number from 0 to 1
 timeline vgg16 --dtype int8 | vgg16 cannot be trained in 'int8'
 timeline vgg16 --efficiency 0 | efficiency must be above 0
 timeline vgg16 --efficiency gelu=0.5 | there is no efficiency of 'gelu': give convolution
-timeline vgg16 --engine huge | there are no measured cycles of an engine 'huge': give engine, paper
+timeline vgg16 --engine huge | there are no measured cycles of an engine 'huge': give engine, lean
 timeline vgg16 --gpu k80 | there is no GPU 'k80'
 timeline vgg16 --lanes 0 | must be a whole number of 1 or more
 timeline vgg16 --link 0 | must be a number above 0

@@ -31,7 +31,7 @@ def test_presets_load_and_say_what_they_are_for(load_one: Any, name: str, file: 
 
 
 def test_names_of_presets() -> None:
-    assert {"engine", "paper", "smallest", "tiny", "wide"} == set(engine_preset_names())
+    assert {"engine", "lean", "paper", "smallest", "tiny", "wide"} == set(engine_preset_names())
     assert all(name in (load_block(name).core, load_block(name).name.removeprefix("cdma_"))
                for name in block_preset_names())
     names = [load_one(name).name for load_one, name, _ in _PRESETS]

@@ -13,7 +13,7 @@ from tests.lint import lint
 from tests.verif.conftest import FULL
 from tests.verif.engine.sweep import SWEEP
 
-_SHARES = {"tiny": 0.2, "smallest": 0.2, "engine": 0.1, "paper": 0.1, "wide": 0.02}
+_SHARES = {"tiny": 0.2, "smallest": 0.2, "lean": 0.1, "engine": 0.1, "paper": 0.1, "wide": 0.02}
 """Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
 
 
@@ -28,7 +28,7 @@ def test_transfers(preset: str, engine_bench) -> None:
     _run_preset(preset, "transfers", engine_bench)
 
 
-@pytest.mark.parametrize("preset", ["paper", "wide"])
+@pytest.mark.parametrize("preset", ["lean", "paper", "wide"])
 def test_transfers_in_short(preset: str, engine_bench) -> None:
     # So that each preset is simulated in a usual run.
     _run_preset(preset, "transfers", engine_bench, "random_tensors|both_directions|rings")
