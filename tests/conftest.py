@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import secrets
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -52,12 +53,33 @@ def seed() -> int:
     return int(text)
 
 
+@pytest.fixture(scope="session")
+def default_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the default engine in ``rtl`` and what the command said in ``written.json``: it takes half a
+    minute, and is generated once a session, whichever worker asks."""
+    folder = _shared(tmp_path_factory) / "default_engine"
+    with lock(folder.with_suffix(".lock")):
+        if not folder.exists():
+            new = folder.with_suffix(".new")
+            new.mkdir()
+            with (new / "written.json").open("w") as said:
+                subprocess.run([sys.executable, "-m", "cdma", "generate", "-o", "rtl", "--json"], cwd=new, check=True,
+                               stdout=said)
+            new.rename(folder)
+    return folder
+
+
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the session, the same for all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
 @pytest.fixture
 def kept_synthesis(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the tests that ask for it, Yosys answers each question once a session, whichever worker asks: commands are
     tested with tables and with JSON, and cores alone and beside each other."""
-    folder = tmp_path_factory.getbasetemp()
-    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "synthesis"
+    folder = _shared(tmp_path_factory) / "synthesis"
     run = Yosys.run
 
     def kept(self: Yosys, script: str, inputs: Mapping[str, str | bytes], outputs: Sequence[str],

@@ -42,7 +42,7 @@ the part. Only the tiny one is placed as a whole too: nextpnr does not route the
 
 _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
-_DEEP = {"transfers_in_flight": 32, "queue_depth": 32, "outstanding_reads": 32}
+_DEEP = {"transfers_in_flight": 32, "queue_depth": 64, "outstanding_reads": 32}
 """What an engine is built with for a link of hundreds of cycles of latency and transfers of a few KiB."""
 # Sixteen lanes take long to simulate: of them only what goals are set for.
 _FRAGMENTS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (

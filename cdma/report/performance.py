@@ -83,7 +83,7 @@ fragment begins at a block of its own, and these lie side by side; density {dens
 min(lanes x beat, ratio x link), and behind the comma the cycles from the end of a transfer to the end of the next one:
 one direction at a time in order, then in random order, then with both directions at the same time.
 
-With 32 transfers in flight an engine has a `queue_depth` of 32 and 32 `outstanding_reads`, for a link of hundreds of
+With 32 transfers in flight an engine has a `queue_depth` of 64 and 32 `outstanding_reads`, for a link of hundreds of
 cycles. What limits the shortest fragments is not the ports: control begins a transfer of a direction every 32 cycles,
 the longest step of which is the check of a descriptor, and one of both directions every 25 to 28."""
 

@@ -89,7 +89,7 @@ def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
 
 
 def unary_count(m: Module, mask: Value, name: str) -> list[Value]:
-    """Set bits of 4 or 8 mask bits, in unary: bit k, if more than k are set. The bits in order, so to say."""
+    """Set bits of 4, 8 or 16 mask bits, in unary: bit k, if more than k are set. The bits in order, so to say."""
     if len(mask) > 4:
         half = len(mask) // 2
         return merged_counts(m, unary_count(m, mask[:half], f"{name}_low"), unary_count(m, mask[half:], f"{name}_high"),

@@ -24,7 +24,7 @@ from cdma.hdl.codec.payload.unpacking import (
     present_units,
     unit_bytes,
 )
-from cdma.hdl.codec.routing import Ranks, Scatter, Steer, block_counts, joined_ranks, ranks_layout
+from cdma.hdl.codec.routing import Ranks, Scatter, Steer, block_counts, joined_ranks, ranks_layout, unary_count
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.skid import Skid, Spare
 from cdma.hdl.common.stage import behind
@@ -299,9 +299,11 @@ class RowUnpacker(wiring.Component):
             m.submodules[f"group_mask_{number}"] = coder
             ones = {size: Cat(slice_[k * size] for k in range(GROUP_BYTES // size)) for size in self._exponents}
             some = Signal(elements, name=f"elements_{number}")
-            at_least = Cat(block_counts(m, some)[0, elements] > k for k in range(elements))
             found, chosen = some, select(first.coded, ones)
-            if self._fast:
+            if not self._fast:
+                at_least = Cat(block_counts(m, some)[0, elements] > k for k in range(elements))
+            else:
+                at_least = Cat(unary_count(m, some, f"ranked_elements_{number}"))
                 chosen = behind(m, move, chosen, f"chosen_elements_{number}")
                 found = behind(m, move, some, f"summed_elements_{number}")
                 at_least = behind(m, move, at_least, f"summed_counts_{number}")

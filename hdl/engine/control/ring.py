@@ -46,7 +46,7 @@ class Ring(wiring.Component):
     write : In
         One bit for each register that is written in this cycle with ``data``; in every third cycle at most.
     data : In(32)
-        The value written.
+        The value written; in the pipeline ``fast`` it is there the cycle before, too.
     window : In(window_layout(address_bits))
         The link's window, if windows are built. It does not change while the ring is not idle.
     refuse : Out(1)
@@ -90,7 +90,9 @@ class Ring(wiring.Component):
         at_rest = Signal()
         beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [
-            below.eq(Cat(size[bit:].any() for bit in range(RING_INDEX_BITS))),
+            # Of the size one bit is set: FPGAs subtract faster than they find all bits below it.
+            below.eq(((size << 1) - 1)[:RING_INDEX_BITS] if self._config.pipeline == "fast" else Cat(
+                size[bit:].any() for bit in range(RING_INDEX_BITS))),
             at_rest.eq(~enable & ~self.open),
             self.values.base.eq(base),
             self.values.size.eq(Cat(0, size)),
@@ -114,7 +116,7 @@ class Ring(wiring.Component):
                                & ~self.data[RING_INDEX_BITS + 1:].any())
         strays: Value = (self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any()
         if self._config.pipeline == "fast":
-            # The data are there two cycles before they are written.
+            # The data are there in the cycle before they are written, too.
             (one_bit, came), (strays, strayed) = (Signal(name="one_bit_came"), one_bit), (Signal(name="strays"), strays)
             m.d.sync += [one_bit.eq(came), strays.eq(strayed)]
         with m.If(self.write.base_lo | self.write.base_hi):

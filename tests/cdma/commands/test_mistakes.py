@@ -197,7 +197,7 @@ timeline vgg16 --density 2 | must be a number from 0 to 1
 timeline vgg16 --dtype int8 | vgg16 cannot be trained in 'int8'
 timeline vgg16 --efficiency 0 | efficiency must be above 0
 timeline vgg16 --efficiency gelu=0.5 | there is no efficiency of 'gelu': give convolution
-timeline vgg16 --engine huge | there are no measured cycles of an engine 'huge': give engine, paper
+timeline vgg16 --engine huge | there are no measured cycles of an engine 'huge': give engine, lean
 timeline vgg16 --gpu k80 | there is no GPU 'k80'
 timeline vgg16 --lanes 0 | must be a whole number of 1 or more
 timeline vgg16 --link 0 | must be a number above 0
