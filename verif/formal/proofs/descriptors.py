@@ -1,6 +1,5 @@
-"""Proofs of the fetcher: each entry of a ring is read once, in its place, and arrives as it was read. And of the
-checker: for every descriptor its verdict is that of the rules, which are written down here as the driver's reader knows
-them, in plain arithmetic on whole numbers."""
+"""Proofs of the checker: for every descriptor its verdict is that of the rules, which are written down here as the
+driver's reader knows them, in plain arithmetic on whole numbers."""
 
 from __future__ import annotations
 
@@ -14,13 +13,11 @@ from cdma.hdl.codec.narrowing.rounding import Narrowing
 from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGES_BITS, SMALLEST_PAGE
 from cdma.hdl.engine.control.checker import Checker
-from cdma.hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS, Operation, descriptor_layout
-from cdma.hdl.engine.control.fetcher import Fetcher
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS, Operation, descriptor_layout
 from cdma.hdl.engine.control.table import MEMORIES, WINDOW_BITS
 from cdma.hdl.engine.transfer.records import LENGTH_BITS, Status
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
-from cdma.verif.formal.proofs.parts import choose
 
 __all__ = ["PROOFS", "of_engine"]
 
@@ -118,89 +115,6 @@ def _checker(h: Harness, config: EngineConfig, operation: Operation) -> None:
         h.check(f"transfer_has_its_{name}", ~passes | holds)
 
 
-def _fetcher(h: Harness, config: EngineConfig) -> None:
-    """Each entry that is begun is asked for at its ring's base and the index behind those that are open, round the
-    ring; it arrives in order, for its own direction, with the words that were read, or as a failure with its address;
-    nothing fails but after an error or silence, and then all that is open is forgotten."""
-    m = h.m
-    dut = h.add("dut", Fetcher(config))
-    axi, fill = dut.axi, dut.fill
-    choose(h, dut, ("pending", "pushed", "silent"))
-    choose(h, axi, ("arready", "rdata", "rresp", "rvalid"))
-    choose(h, fill, ("ready",))
-    words = len(axi.rdata) // 32
-    beats, bits = RECORD_WORDS // words, len(dut.rings[0].head)
-    begins, ends = h.named("begins", dut.begin.any()), h.named("ends", (dut.advance | dut.fail).any())
-    failed = h.named("fails", dut.fail.any())
-    given = h.named("given", axi.rvalid & axi.rready)
-    # Rings of 2 or 4 entries; their heads move as those of Ring.
-    following = []
-    for number, ring in enumerate(dut.rings):
-        size, base = h.fixed(1, f"size_{number}"), h.fixed(len(ring.base), f"base_{number}")
-        head, open_ = Signal(2, name=f"head_{number}"), Signal(4, name=f"open_{number}")
-        mask = Cat(1, size)
-        m.d.comb += [ring.base.eq(base), ring.size.eq(2 << size), ring.head.eq(head),
-                     ring.tail.eq(h.free(2, f"tail_{number}") & mask)]
-        m.d.sync += [head.eq((head + dut.advance[number]) & mask),
-                     open_.eq(Mux(failed, 0, open_ + dut.begin[number] - dut.advance[number]))]
-        h.check(f"count_{number}", dut.count[number] == open_)
-        following.append(base + ((head + open_) & mask))
-    expected = h.named("expected", Mux(dut.begin[1], following[1], following[0])[:len(dut.rings[0].base)])
-    owed = Signal(7, name="beats_owed")     # by the link
-    m.d.sync += owed.eq(owed + Mux(axi.arvalid & axi.arready, beats, 0) - given)
-    h.assume("beats_that_were_asked_for", ~axi.rvalid | (owed != 0))
-
-    # One entry, which the solver picks, and one of its words.
-    picked, picks = h.fixed(4, "picked"), h.free(1, "picks")
-    spent, watched = Signal(name="spent"), Signal(name="watched")
-    place, side = Signal.like(expected, name="place_of_it"), Signal(name="side_of_it")
-    front, ahead = Signal(7, name="beats_in_front"), Signal(4, name="entries_ahead")
-    inside, got, word = Signal(4, name="entries_inside"), Signal(range(beats + 1), name="beats_of_it"), Signal(
-        32, name="word_of_it")
-    m.d.sync += inside.eq(Mux(failed, 0, inside + begins - ends))
-    starts = h.named("starts_watching", begins & picks & ~spent)
-    mine = h.named("mine", given & watched & (front == 0) & (got != beats))
-    with m.If(starts):
-        m.d.sync += [spent.eq(1), watched.eq(1), place.eq(expected), side.eq(dut.begin[1]), got.eq(0),
-                     front.eq(owed - given), ahead.eq(inside - ends)]
-    with m.Elif(watched):
-        m.d.sync += [ahead.eq(ahead - (ends & (ahead != 0))), front.eq(front - (given & (front != 0))),
-                     got.eq(got + mine)]
-        with m.If(failed | (ends & (ahead == 0))):
-            m.d.sync += watched.eq(0)
-    with m.If(mine & (got == picked[exact_log2(words):])):
-        m.d.sync += word.eq(axi.rdata.word_select(picked[:exact_log2(words)], 32))
-    unasked = Signal(name="not_asked_for_yet")
-    m.d.sync += unasked.eq(starts | (unasked & ~failed & ~(axi.arvalid & axi.arready)))
-    h.check("asked_for_in_its_place", ~(unasked & axi.arvalid) | (
-        (axi.araddr == place << exact_log2(RECORD_BYTES)) & (axi.arlen == beats - 1)))
-    now = h.named("it_is_filled", watched & (ahead == 0) & fill.valid)
-    h.check("for_its_direction", ~now | (dut.direction == side))
-    h.check("word_as_it_was_read", ~now | dut.failed | (fill.word != picked) | (
-        (got > picked[exact_log2(words):]) & (fill.data == word)))
-    source = descriptor_layout()["source"].offset // 32
-    whole = Cat(Const(0, exact_log2(RECORD_BYTES)), place)
-    for part in range(-(-len(whole) // 32)):
-        h.check(f"failure_has_its_address_{part}", ~now | ~dut.failed | (fill.word != source + part) | (
-            fill.data == whole[32 * part:32 * part + 32]))
-
-    # Whole records, and failures only for a reason.
-    filled = Signal(range(RECORD_WORDS + 1), name="words_filled")
-    takes = h.named("takes", fill.valid & fill.ready)
-    reason = Signal(name="reason")
-    # A failure is told from the first word on.
-    before = h.named("words_before", Mux(dut.failed & ~h.past(dut.failed, "failed"), 0, filled))
-    m.d.sync += [filled.eq(Mux(ends, 0, before + takes)),
-                 reason.eq(~failed & (reason | dut.silent | (given & axi.rresp[1])))]
-    h.check("words_in_order", ~fill.valid | (fill.word == before[:4]))
-    h.check("ends_whole", ~ends | (before + takes == RECORD_WORDS))
-    h.check("one_ends", (inside != 0) | ~ends)
-    h.check("fails_for_a_reason", ~failed | reason | dut.isolated)
-    h.check("not_more_than_are_built", inside <= config.entries_ahead)
-    h.cover("second_one_is_filled", now & (fill.word == RECORD_WORDS - 1) & ~dut.failed & (place[0] == 1) & side)
-    h.cover("fails_behind_another", now & dut.failed & (fill.word == source) & (inside != 1) & h.past(ends, "ended"))
-
-
 def _proof(name: str, config: EngineConfig, operation: Operation, what: str = "", configured: bool = False) -> Proof:
     parameters = {"config": config, "operation": operation}
     return Proof(f"verdict_{name}", "hdl/engine/control/checker.py", _checker, parameters, _LATENCY + 2,
@@ -216,9 +130,6 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
 _FULL = load_engine("engine").replace(address_windows=True, page_lists=True, narrowing=True)
 _BUILT = ", with windows, page lists and narrowing built"
 
-PROOFS = (*(Proof(f"fetcher_{name}", "hdl/engine/control/fetcher.py", _fetcher, {
-                      "config": load_engine(name).replace(link_beat_bytes=64, buffer_bytes=2560)}, 42,
-                  coverage="two entries", solver="sat") for name in ("tiny", "smallest")),
-          *(_proof(operation.name.lower(), _FULL, operation, _BUILT) for operation in Operation),
+PROOFS = (*(_proof(operation.name.lower(), _FULL, operation, _BUILT) for operation in Operation),
           _proof("tiny", load_engine("tiny"), Operation.OFFLOAD, ", with none of these built"))
-"""Proofs of descriptors."""
+"""Proofs of the checker's verdict."""
