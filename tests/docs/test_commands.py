@@ -14,23 +14,32 @@ from cdma.workload.data import shipped
 from cdma.workload.dumps import load
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 
-PAGES_WITH_COMMANDS = [page for page in PAGES if any(block.info == "sh" for block in blocks(page))]
-
-
 SET_UP = ("make", "git clone", "cd ", "source ")
-OF_THE_WHEEL = ("cdma generate", "cdma board")
-"""The longest of README's commands; tests/test_package.py runs all of them with the installed wheel."""
 
 
-DEFAULT = re.compile(r"^cdma generate (engine )?-o rtl$", re.MULTILINE)
-"""Half a minute, of three pages: what it writes is made once for all tests."""
+def _command(line: str) -> str:
+    """A line without its comment."""
+    return line.partition("  #")[0].rstrip()
+
+
+OF_THE_WHEEL = {_command(line) for block in blocks(ROOT / "README.md") for line in block.body.splitlines()
+                if line.startswith(("cdma generate", "cdma board"))}
+"""The longest of README's commands; tests/test_package.py runs all of them with the installed wheel. Other pages have
+some of them as well."""
+
+DEFAULT = re.compile(r"^cdma generate engine -o rtl$", re.MULTILINE)
+"""Half a minute, of two pages: what it writes is made once for all tests."""
 
 
 def without_set_up(block: Block) -> str:
-    """The commands of a block but for those that set the project up, which need a clone of their own, and those that
-    run a generated bench, as its own tests do."""
-    left_out = SET_UP + (OF_THE_WHEEL if block.page == ROOT / "README.md" else ())
-    return "\n".join(line for line in block.body.splitlines() if not line.startswith(left_out))
+    """The commands of a block but for those that set the project up, which need a clone of their own, those that run a
+    generated bench, as its own tests do, and those that are run with the wheel."""
+    return "\n".join(line for line in block.body.splitlines()
+                     if not line.startswith(SET_UP) and _command(line) not in OF_THE_WHEEL)
+
+
+PAGES_WITH_COMMANDS = [page for page in PAGES
+                       if any(block.info == "sh" and without_set_up(block).strip() for block in blocks(page))]
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.stem)
