@@ -44,10 +44,11 @@ _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
 _DEEP = {"transfers_in_flight": 32, "queue_depth": 64, "outstanding_reads": 32}
 """What an engine is built with for a link of hundreds of cycles of latency and transfers of a few KiB."""
-# Sixteen lanes take long to simulate: of them only what goals are set for.
+_GOALS: dict[str, Any] = {"sizes": (1 << 11, 1 << 12, 1 << 13), "ways": engines.WAYS[:1]}
 _FRAGMENTS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
-    ("engine", {}, {}), ("engine", _DEEP, {}),
-    ("wide", _DEEP, {"sizes": (1 << 11, 1 << 12, 1 << 13), "ways": engines.WAYS[:1]}))
+    ("engine", {}, {}), ("engine", _DEEP, _GOALS), ("wide", _DEEP, _GOALS))
+"""Engines that move fragments, with what they are built with; many of them take long to simulate, so of engines that
+are built for it only what goals are set for."""
 _DEVICE, _SEEDS = "LFE5U-85F", 3
 _SPEED, _SLOWER = 8, 6
 _HOWS: tuple[dict[str, Any], ...] = ({"how": engines.QUICK}, {"how": engines.SLOW})
