@@ -129,10 +129,12 @@ def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
 
 
 def _engine_fragments(setup: Setup, progress: Progress) -> list[Any]:
-    return [row for name, settings, loads in _each(
-                _FRAGMENTS, "measuring fragments by rings through engine {0[0]}", progress)
-            for row in engines.fragments(load_engine(name).replace(write_back=True, **settings),
-                                         build_dir=setup.build_dir, **loads)]
+    rows = []
+    for name, settings, loads in _each(_FRAGMENTS, "measuring fragments by rings through engine {0[0]}", progress):
+        config = load_engine(name).replace(write_back=True, **settings)
+        area = engine_area(config, progress=progress)["mm2_28"]["engine"]
+        rows += [row | {"mm2_28": area} for row in engines.fragments(config, build_dir=setup.build_dir, **loads)]
+    return rows
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:

@@ -85,7 +85,7 @@ one direction at a time in order, then in random order, then with both direction
 
 With 32 transfers in flight an engine has a `queue_depth` of 64 and 32 `outstanding_reads`, for a link of hundreds of
 cycles. What limits the shortest fragments is not the ports: control begins a transfer of a direction every 32 cycles,
-the longest step of which is the check of a descriptor, and one of both directions every 25 to 28."""
+the longest step of which is the check of a descriptor, and one of both directions every 27 or 28."""
 
 _AREA = """\
 All units, lanes and memories, as `cdma area PRESET` prints them unit by unit. One lane is mapped and counted
@@ -308,6 +308,7 @@ def _fragments(rows: Sequence[Row]) -> Iterator[Part]:
 
     yield from prose(_FRAGMENTS, least=min(sizes), most=max(sizes) >> 10, density=rows[0]["density"])
     yield Table([Column("engine", _code("name")), Column("in flight", "transfers_in_flight"),
+                 Column("28 nm, mm2", "mm2_28", ".3f"),
                  Column("bytes", "tensor_bytes", ","), Column("limit", "limit", ".1f"),
                  *(Column(f"{direction}, {latency} cycles", lambda group, end=f"{direction} {latency}":
                           cell(group, end))
