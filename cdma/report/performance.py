@@ -308,7 +308,7 @@ def _fragments(rows: Sequence[Row]) -> Iterator[Part]:
 
     yield from prose(_FRAGMENTS, least=min(sizes), most=max(sizes) >> 10, density=rows[0]["density"])
     yield Table([Column("engine", _code("name")), Column("in flight", "transfers_in_flight"),
-                 Column("28 nm, mm2", "mm2_28", ".3f"),
+                 Column("28 nm, mm2", "mm2_28", ".3f", optional=True),
                  Column("bytes", "tensor_bytes", ","), Column("limit", "limit", ".1f"),
                  *(Column(f"{direction}, {latency} cycles", lambda group, end=f"{direction} {latency}":
                           cell(group, end))
