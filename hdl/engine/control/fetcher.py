@@ -105,7 +105,7 @@ class Fetcher(wiring.Component):
         high = Signal(len(self.rings[0].base) - RING_INDEX_BITS, reset_less=True)
         entry = Cat(Const(0, exact_log2(RECORD_BYTES)), low[:-1], high)
         full = Signal()             # all words are in the store, which has not pushed them
-        row, there, quiet = self._receive(m, word, starts, entry, ends, drops, faulty, resp)
+        row, there, quiet, silent = self._receive(m, word, starts, entry, ends, drops, faulty, resp)
 
         # Records.
         fault_source = descriptor_layout()["source"].offset // 32
@@ -146,20 +146,21 @@ class Fetcher(wiring.Component):
         m.d.sync += inside.eq(Mux(drops, 0, inside + begins - ends))
         for number, count in enumerate(self.count):
             m.d.sync += count.eq(Mux(drops, 0, count + self.begin[number] - self.advance[number]))
-        self._ask(m, inside, oldest, there | full, quiet, faulty, resp, word, low, high, starts, tells, ends)
+        self._ask(m, inside, oldest, there | full, quiet, silent, faulty, resp, word, low, high, starts, tells, ends)
         return m
 
     def _receive(self, m: Module, word: Signal, starts: Value, entry: Value, ends: Value, drops: Value, faulty: Signal,
-                 resp: Signal) -> tuple[Value, Value, Value]:
-        """Asks for the entry that ``starts``, and takes beats. Returns the word of a record, whether it is there, and
-        whether no transaction is open."""
+                 resp: Signal) -> tuple[Value, Value, Value, Value]:
+        """Asks for the entry that ``starts``, and takes beats. Returns the word of a record, whether it is there,
+        whether no transaction is open, and whether the link is silent."""
         config, axi, most = self._config, self.axi, self._config.entries_ahead
         beats = RECORD_BYTES // config.link_beat_bytes
         rows = StreamFifo(8 * config.link_beat_bytes, most * beats if most > 1 else 0)
         m.submodules.rows = ResetInserter(drops)(rows)
         open_ = Signal(range(most + 1))         # entries that were asked for, and have not arrived
         beat = Signal(range(max(2, beats)))
-        quiet, arrives, closes, right = (Signal(name=name) for name in ("quiet", "arrives", "closes", "right"))
+        quiet, silent, arrives, closes, right = (
+            Signal(name=name) for name in ("quiet", "none_arrives", "arrives", "closes", "right"))
         address = Signal(len(entry) - exact_log2(RECORD_BYTES), reset_less=True)
         m.d.comb += [
             axi.araddr.eq(Cat(Const(0, exact_log2(RECORD_BYTES)), address)), axi.arlen.eq(beats - 1),
@@ -169,6 +170,8 @@ class Fetcher(wiring.Component):
             right.eq(~axi.rresp[1] & ~faulty & ~self.isolated),
             rows.i.valid.eq(axi.rvalid & (open_ != 0) & right), rows.i.payload.eq(axi.rdata),
             quiet.eq((open_ == 0) & ~axi.arvalid),
+            # A beat in the cycle in which the time limit ends may complete an entry.
+            silent.eq(self.silent & ~arrives),
         ]
         m.d.sync += [axi.arvalid.eq(starts | (axi.arvalid & ~axi.arready)), open_.eq(open_ + starts - closes)]
         with m.If(starts):
@@ -189,10 +192,11 @@ class Fetcher(wiring.Component):
         else:
             m.d.comb += there.eq(rows.o.valid & ~faulty)
         words = Array(rows.o.payload[32 * k:32 * k + 32] for k in range(config.link_words))
-        return words[part], there if most == 1 else whole != 0, quiet
+        return words[part], there if most == 1 else whole != 0, quiet, silent
 
-    def _ask(self, m: Module, inside: Signal, oldest: Value, there: Value, quiet: Value, faulty: Value,
-             resp: Signal, word: Signal, low: Signal, high: Signal, starts: Signal, tells: Signal, ends: Value) -> None:
+    def _ask(self, m: Module, inside: Signal, oldest: Value, there: Value, quiet: Value, silent: Value,
+             faulty: Value, resp: Signal, word: Signal, low: Signal, high: Signal, starts: Signal, tells: Signal,
+             ends: Value) -> None:
         """Chooses the next entry, or finds that the oldest one cannot be read; computes its address."""
         most = self._config.entries_ahead
         # Base and index of the ring that is served are registered, so that no multiplexer is in front of the adder.
@@ -212,7 +216,7 @@ class Fetcher(wiring.Component):
                 m.d.comb += wanted[number].eq(self.pending[number] & (self.count[number] == 0))
                 following.append(ring.head)
         stuck = Signal()
-        m.d.comb += stuck.eq((inside != 0) & ~there & (self.silent | (faulty & quiet)))
+        m.d.comb += stuck.eq((inside != 0) & ~there & (silent | (faulty & quiet)))
         with m.If(self.isolated & quiet):
             m.d.sync += self.isolated.eq(0)
         with m.FSM() as fsm:

@@ -8,6 +8,9 @@ import pytest
 
 from cdma.golden.engine import Completion, Status
 from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.descriptor import descriptor_layout
+from cdma.hdl.engine.control.fetcher import Fetcher
+from tests.hdl.bench import Bench as Prepared
 from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, Bench, good, simulated
 
 PARTS = ["cdma.hdl.engine.control.fetcher.Fetcher"]
@@ -179,3 +182,47 @@ async def test_disabling_lets_the_entry_on_the_way_come(bench: Bench, ctx: Any) 
     assert len(bench.memory.bursts) == 1
     await bench.write("OFFLOAD_RING_CONTROL", 1)
     await bench.outcomes("offload", (1, _OK), (2, _OK))
+
+
+@pytest.mark.parametrize("preset", ["smallest", "tiny"])
+def test_the_time_limit_ends_in_any_cycle_of_a_read(preset: str) -> None:
+    """The record is that of the entry, or that of the failure; in the cycle of the last beat, too."""
+    dut = Fetcher(load_engine(preset).replace(address_bits=32))
+    bench, place = Prepared(dut), 0x80
+    entry = [0x1000 + number for number in range(16)]
+    failure = [0] * 16
+    failure[descriptor_layout()["source"].offset // 32] = place
+    seen = set()
+
+    async def link(ctx: Any) -> None:
+        ctx.set(dut.axi.arready, 1)
+        await ctx.tick().until(dut.axi.arvalid)
+        await ctx.tick().repeat(5)
+        for beat in range(4):
+            ctx.set(dut.axi.rdata, sum(word << 32 * at for at, word in enumerate(entry[4 * beat:4 * beat + 4])))
+            ctx.set(dut.axi.rvalid, 1)
+            await ctx.tick().until(dut.axi.rready)
+        ctx.set(dut.axi.rvalid, 0)
+
+    for late in range(16):
+        async def driver(ctx: Any, late: int = late) -> None:
+            for name, value in (("base", place >> 6), ("size", 4), ("tail", 1), ("enable", 1)):
+                ctx.set(dut.rings[0][name], value)
+            ctx.set(dut.pending, 1)
+            ctx.set(dut.fill.ready, 1)
+            words: list[int] = [0] * 16
+            for cycle in range(80):
+                ctx.set(dut.silent, cycle == late)
+                _, _, valid, word, data, failed, advance, fail = await ctx.tick().sample(
+                    dut.fill.valid, dut.fill.word, dut.fill.data, dut.failed, dut.advance, dut.fail)
+                if valid:
+                    words[word] = data
+                ctx.set(dut.pushed, ctx.get(dut.push))
+                if advance or fail:
+                    assert words == (failure if fail else entry) and failed == bool(fail), late
+                    seen.add(bool(fail))
+                    return
+            raise AssertionError(f"no end when the limit ends in cycle {late}")
+
+        bench.run(driver, link)
+    assert seen == {True, False}
