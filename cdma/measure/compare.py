@@ -15,7 +15,8 @@ _ALWAYS = ("target", "library", "tool")
 
 _NAMES = ("preset", "name", "design", "engine", "core", "codec", "coding", "values", "activation", "unit", "option",
           "module", "kind", "dump", "direction", "way", "transfers_in_flight", "element_bits", "lanes", "beat_bytes",
-          "pipeline", "link_beat_bytes", "latency", "stalls", "density", "raw_bytes", "tensor_bytes", "device", "speed", "seed")
+          "pipeline", "link_beat_bytes", "latency", "stalls", "density", "raw_bytes", "tensor_bytes", "device",
+          "speed", "seed")
 """Fields that identify a row of a list, in the order in which they are tried; none is a figure."""
 
 _CYCLES, _PER_CYCLE = "cycles", "per_cycle"
