@@ -192,7 +192,7 @@ class Fetcher(wiring.Component):
         else:
             m.d.comb += there.eq(rows.o.valid & ~faulty)
         words = Array(rows.o.payload[32 * k:32 * k + 32] for k in range(config.link_words))
-        return words[part], there if most == 1 else whole != 0, quiet, silent
+        return words[part], there if most == 1 else Value.cast(whole != 0), quiet, silent
 
     def _ask(self, m: Module, inside: Signal, oldest: Value, there: Value, quiet: Value, silent: Value,
              faulty: Value, resp: Signal, word: Signal, low: Signal, high: Signal, starts: Signal, tells: Signal,
