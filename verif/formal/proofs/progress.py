@@ -331,7 +331,7 @@ PROOFS = (
              coverage=f"two {_PACKETS}", words={"core": core})
       for core, make, within, cycles in (("compressor", lambda: Compressor(16, (4,)), 11, 20),
                                          ("decompressor", lambda: Decompressor(16, (4,)), 5, 12))),
-    _proof("fetcher", "engine/control/fetcher", _fetcher, {"within": 6}, 60, 60,
+    _proof("fetcher", "engine/control/fetcher", _fetcher, {"within": 7}, 60, 60,
            coverage="two entries are read and pushed", **_SAT),
     *(_proof(f"channel_{name}", "engine/control/channel", _channel, {"operation": operation, "within": 38}, 60, 60,
              coverage="a descriptor and its completion", **_SAT) for name, operation in _OPERATIONS.items()),
