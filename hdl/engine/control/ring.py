@@ -119,7 +119,7 @@ class Ring(wiring.Component):
                                & ~self.data[RING_INDEX_BITS + 1:].any())
         strays: Value = (self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any()
         if self._config.pipeline == "fast":
-            # The data are there two cycles before they are written.
+            # The data are there in the cycle before they are written, too.
             (one_bit, came), (strays, strayed) = (Signal(name="one_bit_came"), one_bit), (Signal(name="strays"), strays)
             m.d.sync += [one_bit.eq(came), strays.eq(strayed)]
         with m.If(self.write.base_lo | self.write.base_hi):
