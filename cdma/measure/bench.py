@@ -42,9 +42,13 @@ the part. Only the tiny one is placed as a whole too: nextpnr does not route the
 
 _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
-# Sixteen lanes take long to simulate: of them only what goals are set for.
-_FRAGMENTS: dict[str, dict[str, Any]] = {
-    "engine": {}, "wide": {"sizes": (1 << 11, 1 << 12, 1 << 13), "ways": engines.WAYS[:1]}}
+_DEEP = {"transfers_in_flight": 32, "queue_depth": 64, "outstanding_reads": 32}
+"""What an engine is built with for a link of hundreds of cycles of latency and transfers of a few KiB."""
+_GOALS: dict[str, Any] = {"sizes": (1 << 11, 1 << 12, 1 << 13), "ways": engines.WAYS[:1]}
+_FRAGMENTS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+    ("engine", {}, {}), ("engine", _DEEP, _GOALS), ("wide", _DEEP, _GOALS))
+"""Engines that move fragments, with what they are built with; many of them take long to simulate, so of engines that
+are built for it only what goals are set for."""
 _DEVICE, _SEEDS = "LFE5U-85F", 3
 _SPEED, _SLOWER = 8, 6
 _HOWS: tuple[dict[str, Any], ...] = ({"how": engines.QUICK}, {"how": engines.SLOW})
@@ -125,9 +129,12 @@ def _engine_scaling(setup: Setup, progress: Progress) -> list[Any]:
 
 
 def _engine_fragments(setup: Setup, progress: Progress) -> list[Any]:
-    return [row for name in _each(_FRAGMENTS, "measuring fragments by rings through engine {}", progress)
-            for row in engines.fragments(load_engine(name).replace(write_back=True), build_dir=setup.build_dir,
-                                         **_FRAGMENTS[name])]
+    rows = []
+    for name, settings, loads in _each(_FRAGMENTS, "measuring fragments by rings through engine {0[0]}", progress):
+        config = load_engine(name).replace(write_back=True, **settings)
+        area = engine_area(config, progress=progress)["mm2_28"]["engine"]
+        rows += [row | {"mm2_28": area} for row in engines.fragments(config, build_dir=setup.build_dir, **loads)]
+    return rows
 
 
 def _engine_area(setup: Setup, progress: Progress) -> list[Any]:

@@ -14,8 +14,9 @@ _ALWAYS = ("target", "library", "tool")
 """What a row was measured with: figures of another target or library are others."""
 
 _NAMES = ("preset", "name", "design", "engine", "core", "codec", "coding", "values", "activation", "unit", "option",
-          "module", "kind", "dump", "direction", "way", "element_bits", "lanes", "beat_bytes", "pipeline",
-          "link_beat_bytes", "latency", "stalls", "density", "raw_bytes", "tensor_bytes", "device", "speed", "seed")
+          "module", "kind", "dump", "direction", "way", "transfers_in_flight", "element_bits", "lanes", "beat_bytes",
+          "pipeline", "link_beat_bytes", "latency", "stalls", "density", "raw_bytes", "tensor_bytes", "device",
+          "speed", "seed")
 """Fields that identify a row of a list, in the order in which they are tried; none is a figure."""
 
 _CYCLES, _PER_CYCLE = "cycles", "per_cycle"

@@ -83,10 +83,9 @@ fragment begins at a block of its own, and these lie side by side; density {dens
 min(lanes x beat, ratio x link), and behind the comma the cycles from the end of a transfer to the end of the next one:
 one direction at a time in order, then in random order, then with both directions at the same time.
 
-What limits short fragments is not the ports: the engine reads one entry of the rings at a time, which takes about 48
-cycles and the latency of the link, for both directions together, so that with 350 cycles a transfer takes about 400
-whatever it moves. Then come the store of control, which takes 57 cycles for a transfer, and the places of the queue of
-completions, each of which is taken from the check of a descriptor to the response to its record."""
+With 32 transfers in flight an engine has a `queue_depth` of 64 and 32 `outstanding_reads`, for a link of hundreds of
+cycles. What limits the shortest fragments is not the ports: control begins a transfer of a direction every 32 cycles,
+the longest step of which is the check of a descriptor, and one of both directions every 27 or 28."""
 
 _AREA = """\
 All units, lanes and memories, as `cdma area PRESET` prints them unit by unit. One lane is mapped and counted
@@ -308,11 +307,13 @@ def _fragments(rows: Sequence[Row]) -> Iterator[Part]:
         return "; ".join(f"{row['share']:.0%}, {row['cycles']:.0f}" for row in found)
 
     yield from prose(_FRAGMENTS, least=min(sizes), most=max(sizes) >> 10, density=rows[0]["density"])
-    yield Table([Column("engine", _code("name")), Column("bytes", "tensor_bytes", ","), Column("limit", "limit", ".1f"),
+    yield Table([Column("engine", _code("name")), Column("in flight", "transfers_in_flight"),
+                 Column("28 nm, mm2", "mm2_28", ".3f", optional=True),
+                 Column("bytes", "tensor_bytes", ","), Column("limit", "limit", ".1f"),
                  *(Column(f"{direction}, {latency} cycles", lambda group, end=f"{direction} {latency}":
                           cell(group, end))
                    for direction, latency in dict.fromkeys((row["direction"], row["latency"]) for row in rows))],
-                _grouped(rows, ("name", "tensor_bytes"), ("way", "direction", "latency")))
+                _grouped(rows, ("name", "transfers_in_flight", "tensor_bytes"), ("way", "direction", "latency")))
 
 
 def _engine_area(rows: Sequence[Row]) -> Iterator[Part]:

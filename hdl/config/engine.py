@@ -77,7 +77,7 @@ class EngineConfig(CodingSettings):
         (16, 32, 64, 128, 256))
     transfers_in_flight: int = parameter(
         6, "transfers that each direction has at work at the same time, so that one begins while others drain",
-        range(1, 9), "1 to 8; 1 takes the least area")
+        range(1, 33), "1 to 32; 1 takes the least area")
     queue_depth: int = parameter(8, "descriptors that each direction's queue holds", (8, 16, 32, 64))
     codings: tuple[str, ...] = parameter(
         tuple(CODINGS), "codings that the lanes are built for, chosen per descriptor", allowed=CODINGS_ALLOWED)
@@ -163,6 +163,11 @@ class EngineConfig(CodingSettings):
     def link_words(self) -> int:
         """Number of 4-byte words of a link beat."""
         return self.link_beat_bytes // 4
+
+    @property
+    def entries_ahead(self) -> int:
+        """Greatest number of entries of descriptor rings that are on the way over the link, of both rings together."""
+        return 1 if self.transfers_in_flight == 1 else min(16, self.queue_depth // 2)
 
     @property
     def outstanding_records(self) -> int:

@@ -99,8 +99,8 @@ def _gated(recipe: str, gate: ClockGate | None) -> str:
         return "opt -full\n"
     ties = "".join(f" -tie_lo {pin}" for pin in gate.test)
     return (f"{_ENABLES}opt -full\nclockgate -pos {gate.name} {gate.enable}:{gate.clock}:{gate.out}{ties} "
-            # Optimisation may leave multiplexers of words where a register was found to hold its value.
-            f"-min_net_size {GATED_AT_LEAST}\nsimplemap t:$mux\n")
+            # Optimisation may leave gates of words where a register was found to hold its value.
+            f"-min_net_size {GATED_AT_LEAST}\nsimplemap t:$mux t:$or\n")
 
 
 def gates_script(top: str, flat: bool, recipe: str, memories: Memories = ()) -> str:

@@ -19,7 +19,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "outstanding_reads": ("1", "2 or more"),
     "link_read_ids": ("1", "2 or more"),
     "burst_beats": ("16", "32 to 128", "256"),
-    "transfers_in_flight": ("1", "2 or more"),
+    "transfers_in_flight": ("1", "2 to 8", "9 or more"),
     "queue_depth": ("8", "16 or more"),
     "pipeline": ("small", "fast"),
     "memories": ("inferred", "wrapped"),

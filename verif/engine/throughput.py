@@ -320,7 +320,8 @@ def fragments(config: EngineConfig, sizes: Sequence[int] = FRAGMENTS, latencies:
         cycles = each["cycles"] / each["ended"]
         limit = min(config.lanes * config.beat_bytes, config.link_beat_bytes * each["raw_bytes"] / each["packed_bytes"])
         rate = each["raw_bytes"] / cycles
-        rows.append({"name": config.name, "way": each["way"], "direction": each["direction"],
+        rows.append({"name": config.name, "transfers_in_flight": config.transfers_in_flight, "way": each["way"],
+                     "direction": each["direction"],
                      "latency": each["latency"], "coding": coding_name(coding), "density": density,
                      "tensor_bytes": each["raw_bytes"], "tensors": each["tensors"], "cycles": cycles,
                      "bytes_per_cycle": rate, "limit": limit, "share": rate / limit})

@@ -17,12 +17,12 @@ __all__ = ["CHOICES", "OPTIONS", "all_pairs", "pairs", "random_config"]
 OPTIONS: Mapping[str, Sequence[Any]] = MappingProxyType({
     **dict.fromkeys(SWITCHES, (False, True)), "link_clock": ("shared", "separate"), "pipeline": ("small", "fast"),
     "memories": ("inferred", "wrapped"), "burst_beats": (256, 128, 64, 32, 16),
-    "link_read_ids": (1, 2, 4, 16), "outstanding_reads": (4, 1, 2, 32), "transfers_in_flight": (6, 1, 2, 8)})
+    "link_read_ids": (1, 2, 4, 16), "outstanding_reads": (4, 1, 2, 32), "transfers_in_flight": (6, 1, 2, 32)})
 """The options of an engine whose settings are counted in pairs, and the settings that are drawn."""
 
 CHOICES: Mapping[str, Sequence[Any]] = MappingProxyType({
     "lanes": (1, 1, 1, 2, 2, 3, 4, 5, 8), "beat_bytes": (16, 16, 32, 64), "link_beat_bytes": (16, 32, 64),
-    "block_bytes": (512, 1024, 1024, 2048, 4096, 8192), "address_bits": (32, 40, 48, 64), "queue_depth": (8, 8, 16),
+    "block_bytes": (512, 1024, 1024, 2048, 4096, 8192), "address_bits": (32, 40, 48, 64), "queue_depth": (8, 8, 32),
     "user_bits": (0, 3, 16), "lane_cache": (3, 7, 15), "link_cache": (3, 11, 15), "lane_prot": (0, 2, 7),
     "link_prot": (0, 3), "lane_qos": (0, 9), "link_qos": (0, 15), "lane_user": (0, 5), "link_user": (0, 2)})
 """Other parameters, and the values that are drawn; small engines are compiled sooner, so they are more frequent."""

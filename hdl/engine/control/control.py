@@ -158,12 +158,12 @@ class Control(wiring.Component):
             self._join(m, number, channel, store, getattr(self, f"{name}_events"))
             taken = Signal(range(config.queue_depth + 1), name=f"{name}_taken")
             m.d.comb += [
-                taken.eq(channel.level + ring.reading),
+                taken.eq(channel.level + fetcher.count[number]),
                 fetcher.rings[number].eq(ring.values),
                 fetcher.pending[number].eq(
-                    ring.pending & ~channel.level[-1] & ~channel.unread_waits & ~resetting & bank.idle),
-                Cat(ring.begin, ring.advance, ring.fail).eq(
-                    Cat(fetcher.begin[number], fetcher.advance[number], fetcher.fail[number])),
+                    ring.pending & ~taken[-1] & ~channel.unread_waits & ~resetting & bank.idle),
+                Cat(ring.open, ring.advance, ring.fail).eq(
+                    Cat(fetcher.count[number] != 0, fetcher.advance[number], fetcher.fail[number])),
                 channel.hold.eq(resetting),
                 channel.word.eq(bank.port.address),
                 bank.completion[number].eq(channel.completion),

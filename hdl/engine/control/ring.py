@@ -26,13 +26,12 @@ def ring_layout(config: EngineConfig) -> data.StructLayout:
 class Ring(wiring.Component):
     """Registers of a ring in link memory. The driver writes entries at ``tail``; the engine reads them at ``head``.
 
-    ``enable`` reads 1 while an entry is being read, even if 0 has been written. When it reads 0 the ring is idle.
-    Base and size can be changed only while the ring is idle. A ring that ends beyond the last address, or is not inside
-    the link's window, cannot be enabled.
+    Several entries may be *open*: begun and not yet read. ``head`` is the oldest of them. ``enable`` reads 1 while an
+    entry is open, even if 0 has been written. When it reads 0 the ring is idle. Base and size can be changed only while
+    the ring is idle. A ring that ends beyond the last address, or is not inside the link's window, cannot be enabled.
 
     With ``writes`` it is a write-back ring: the engine writes entries, and ``tail`` is the entry that the driver reads
-    next. Several entries are *open*: begun and not yet written. ``head`` is the oldest of them, ``next`` the entry that
-    is begun next. The ring is full when ``tail`` is the entry after ``next``, and idle when no entry is open. "Read"
+    next; ``next`` is the entry that is begun next. The ring is full when ``tail`` is the entry after ``next``. "Read"
     means "written" below then.
 
     Parameters
@@ -55,13 +54,11 @@ class Ring(wiring.Component):
     values : Out(ring_layout(config))
         Values of the registers.
     pending : Out(1)
-        There is an entry to read; with ``writes``, a place to write one.
-    begin, advance, fail : In(1)
-        Reading the entry begins; it was read; it could not be read.
-    reading : Out(1)
-        Without ``writes``: an entry is being read.
-    open, back : In(1)
-        With ``writes``: entries are open; none is, and the ring begins again at ``head``.
+        The ring is not empty, open entries included; with ``writes``, there is a place to write one.
+    open, advance, fail : In(1)
+        Entries are open; the oldest one was read; it could not be read.
+    begin, back : In(1)
+        With ``writes``: an entry is begun; no entry is open, and the ring begins again at ``head``.
     next, next_phase : Out
         With ``writes``: the entry that is begun next, and its phase.
     full, phase : Out(1)
@@ -74,10 +71,10 @@ class Ring(wiring.Component):
         super().__init__({
             "write": In(data.StructLayout({"base_lo": 1, "base_hi": 1, "size": 1, "tail": 1, "control": 1})),
             "data": In(32), "refuse": Out(1), "values": Out(ring_layout(config)),
-            "pending": Out(1), "begin": In(1), "advance": In(1), "fail": In(1),
+            "pending": Out(1), "open": In(1), "advance": In(1), "fail": In(1),
             **({"window": In(window_layout(config.address_bits))} if config.address_windows else {}),
-            **({"open": In(1), "back": In(1), "next": Out(RING_INDEX_BITS), "next_phase": Out(1),
-                "full": Out(1), "phase": Out(1)} if writes else {"reading": Out(1)}),
+            **({"begin": In(1), "back": In(1), "next": Out(RING_INDEX_BITS), "next_phase": Out(1),
+                "full": Out(1), "phase": Out(1)} if writes else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -96,13 +93,13 @@ class Ring(wiring.Component):
             # Of the size one bit is set: FPGAs subtract faster than they find all bits below it.
             below.eq(((size << 1) - 1)[:RING_INDEX_BITS] if self._config.pipeline == "fast" else Cat(
                 size[bit:].any() for bit in range(RING_INDEX_BITS))),
-            at_rest.eq(~enable & ~(self.open if self._writes else self.reading)),
+            at_rest.eq(~enable & ~self.open),
             self.values.base.eq(base),
             self.values.size.eq(Cat(0, size)),
             self.values.tail.eq(tail),
             self.values.head.eq(head),
             self.values.enable.eq(~at_rest),
-            self.pending.eq(enable & (~self._full(m, tail, mask) if self._writes else (head != tail) & ~self.reading)),
+            self.pending.eq(enable & (~self._full(m, tail, mask) if self._writes else head != tail)),
         ]
 
         # The size is a power of two, so no adder is needed: the ring ends beyond the last address when all bits of the
@@ -150,11 +147,6 @@ class Ring(wiring.Component):
             m.d.sync += enable.eq(0)
         if self._writes:
             self._open(m, head, mask, self.write.size & at_rest & one_bit)
-        else:
-            with m.If(self.begin):
-                m.d.sync += self.reading.eq(1)
-            with m.Elif(self.advance | self.fail):
-                m.d.sync += self.reading.eq(0)
         return m
 
     def _open(self, m: Module, head: Value, mask: Value, empties: Value) -> None:

@@ -123,14 +123,14 @@ def test_completions_in_rings() -> None:
 
 
 def test_fragments_by_rings() -> None:
-    rows = [{"name": "cdma_engine", "way": way, "direction": direction, "latency": latency, "density": 0.4,
-             "tensor_bytes": 4096, "limit": 76.2, "cycles": 60 + latency, "share": share}
+    rows = [{"name": "cdma_engine", "transfers_in_flight": 6, "way": way, "direction": direction, "latency": latency,
+             "density": 0.4, "mm2_28": 0.4, "tensor_bytes": 4096, "limit": 76.2, "cycles": 60 + latency, "share": share}
             for way, share in (("in order", 0.9), ("random", 0.8)) for direction in ("offload", "prefetch")
             for latency in (0, 350)]
-    others = [{**row, "name": "cdma_wide_engine"} for row in rows[:4]]
+    others = [{**row, "transfers_in_flight": 32} for row in rows[:4]]
     page = _page(engine_fragments=[*rows, *others])
-    assert f"| `cdma_engine` | 4,096 | 76.2 |{2 * ' 90%, 60; 80%, 60 | 90%, 410; 80%, 410 |'}" in page
-    assert f"| `cdma_wide_engine` | 4,096 | 76.2 |{2 * ' 90%, 60 | 90%, 410 |'}" in page
+    assert f"| `cdma_engine` | 6 | 0.400 | 4,096 | 76.2 |{2 * ' 90%, 60; 80%, 60 | 90%, 410; 80%, 410 |'}" in page
+    assert f"| `cdma_engine` | 32 | 0.400 | 4,096 | 76.2 |{2 * ' 90%, 60 | 90%, 410 |'}" in page
 
 
 def test_what_options_cost(monkeypatch: pytest.MonkeyPatch) -> None:

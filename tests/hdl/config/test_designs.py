@@ -80,7 +80,7 @@ _REFUSED: dict[type, list[tuple[dict[str, Any], type[Exception], tuple[str, ...]
         ({"outstanding_reads": 0}, ValueError, ("outstanding_reads", "1 to 32")),
         ({"link_read_ids": 17}, ValueError, ("link_read_ids", "1 to 16", "not 17")),
         ({"link_read_ids": True}, TypeError, ("link_read_ids", "True")),
-        ({"transfers_in_flight": 9}, ValueError, ("transfers_in_flight", "1 to 8", "not 9")),
+        ({"transfers_in_flight": 33}, ValueError, ("transfers_in_flight", "1 to 32", "not 33")),
         ({"queue_depth": 7}, ValueError, ("queue_depth", "8, 16, 32, 64")),
         ({"codings": ["zvc12"]}, ValueError, ("codings", "zvc8, zvc16, zvc32, bfloat16, float32", "'zvc12'")),
         ({"codings": ["lines32"]}, ValueError, ("codings", "'lines32'")),

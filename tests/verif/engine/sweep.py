@@ -10,7 +10,7 @@ __all__ = ["EVERY", "SWEEP", "TWO_CLOCKS"]
 _FEWEST = 2
 EVERY = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, codings=("zvc8",),
-                 pipeline="fast", transfers_in_flight=8, burst_beats=16, user_bits=3, lane_user=5, lane_prot=2,
+                 pipeline="fast", transfers_in_flight=32, burst_beats=16, user_bits=3, lane_user=5, lane_prot=2,
                  lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1, link_read_ids=4,
                  **{**SWITCHES, "narrowing": False}),
     EngineConfig(lanes=3, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,

@@ -14,6 +14,7 @@ from cdma.hdl.codec.coding import most_metadata, most_tag_rows
 from cdma.hdl.codec.line_record import GROUP_BYTES
 from cdma.hdl.common.sram import LEAST_BITS, sram_name
 from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.descriptor import RECORD_BYTES
 from cdma.verif.engine.build import engine_text
 from tests.extended import extended
 from tests.lint import lint
@@ -40,6 +41,7 @@ def test_every_large_memory_is_wrapped(build_dir: Path) -> None:
     queue = 16 * config.queue_depth, 32
     assert sizes == sorted([
         queue, queue, queue, queue, (128, 32), (2 * 256, link), (3 * 256, link + 2),
+        (config.entries_ahead * RECORD_BYTES // config.link_beat_bytes, link),     # entries of rings
         *6 * [(64, 32)],                                            # requests, tickets and totals in progress
         (config.buffer_bytes // config.link_beat_bytes, link),      # blocks for the link
         (config.buffer_bytes // GROUP_BYTES, row + 8),              # payloads from the link

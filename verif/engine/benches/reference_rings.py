@@ -75,23 +75,29 @@ async def a_ring_changed_in_mid_fetch(dut: Any) -> None:
     await bench.behave(Behaviour(), Behaviour(latency=250))
     channel = bench.control.channels[Operation.OFFLOAD]
     _, short = two_transfers(bench, Operation.OFFLOAD)
-    rings = [RingMemory(software, entries) for entries in (8, 4, 16)]
+    ahead = bench.config.entries_ahead
+    rings = [RingMemory(software, entries) for entries in (64, 32, 128)]
     await bench.load()
     for number, ring in enumerate(rings):
         assert await ring.set_up(Operation.OFFLOAD) == 0
         assert await channel.read("RING_BASE_LO") == ring.place % (1 << 32)
         assert await channel.read("RING_BASE_HI") == ring.place >> 32
         assert await channel.read("RING_SIZE") == ring.entries
-        for entry in range(3):
-            assert await ring.submit(short, 10 * number + entry, publish=entry == 2) == 0
+        for entry in range(ahead + 2):
+            assert await ring.submit(short, 100 * number + entry, publish=entry == ahead + 1) == 0
         before = (await bench.link.traffic(0)).read_bursts
-        await channel.write("RING_TAIL", 3)
+        await channel.write("RING_TAIL", ahead + 2)
         while (await bench.link.traffic(0)).read_bursts == before:
             await bench.control.wait(1)
-    # Of each replaced ring, only the entry that was being read is executed; of the last ring, all are.
-    for tag in (0, 10, 20, 21, 22):
-        assert await software.wait(Operation.OFFLOAD) == (Status.OK, tag)
+    # Of each replaced ring, only the entries that were being read are executed; of the last ring, all are.
+    done: list[list[int]] = [[], [], []]
+    while len(done[2]) < ahead + 2:
+        status, tag = await software.wait(Operation.OFFLOAD)
+        assert status == Status.OK
+        done[tag // 100].append(tag % 100)
     assert await software.poll(Operation.OFFLOAD) == Code.PENDING
+    assert [tags == list(range(len(tags))) for tags in done] == 3 * [True], done
+    assert all(1 <= len(tags) <= ahead for tags in done[:2]), done
     assert await software.transfer(short) == Status.OK
     bench.scoreboard.expected(short)
     await bench.compare()

@@ -181,29 +181,33 @@ def ring_writes(h: Harness, dut: Ring) -> tuple[dict[str, Signal], Signal]:
 
 def _ring(h: Harness, config: EngineConfig) -> None:
     """Head and tail of a ring stay inside it, the head never passes the tail, each entry is taken once, and a refused
-    write changes nothing, while the driver moves the tail forward."""
+    write changes nothing, while the driver moves the tail forward and several entries are open."""
     m = h.m
     dut = h.add("dut", Ring(config))
     values = dut.values
     writes, recent = ring_writes(h, dut)
     any_write = Cat(writes.values())
-    data, begin, advance, fail = choose(h, dut, ("data", "begin", "advance", "fail"))
-    h.assume("begins_what_is_pending", ~begin | (dut.pending & ~dut.reading))
-    h.assume("ends_what_is_read", ~(advance | fail) | (dut.reading & ~begin))
+    data, advance, fail = choose(h, dut, ("data", "advance", "fail"))
+    begin, forget = h.free(1, "begin"), h.free(1, "forget")
+    count = Signal(len(values.head) + 1, name="open_entries")
+    m.d.comb += dut.open.eq(count != 0)
+    m.d.sync += count.eq(Mux(fail | forget, 0, count + begin - advance))
+    h.assume("ends_what_is_open", ~(advance | fail) | dut.open)
     h.assume("one_end", ~(advance & fail))
 
     mask, size = h.inner("dut.mask"), values.size
     bits = len(mask)
     level, target = Signal(bits, name="level"), Signal(bits, name="new_level")
     m.d.comb += [level.eq((values.tail - values.head) & mask), target.eq((data - values.head) & mask)]
+    h.assume("begins_what_is_there", ~begin | (dut.pending & (count < level) & ~recent.any() & ~any_write.any()))
     h.assume("tail_moves_forward", ~writes["tail"] | dut.refuse | (target >= level))
     h.check("size_is_a_power_of_two", (size != 0) & ((size & (size - 1)[:len(size)]) == 0))
     h.check("mask_is_size_less_one", recent.any() | (mask == (size - 1)[:bits]))
     h.check("mask_follows_size", recent[0] | (mask == (size - 1)[:bits]))
     h.check("pointers_inside", ((values.head & ~mask) == 0) & ((values.tail & ~mask) == 0) | recent[0])
     h.check("pointers_inside_size", (values.head < size) & (values.tail < size))
-    h.check("reads_what_is_there", ~dut.reading | (values.head != values.tail))
-    h.check("busy_while_reading", ~dut.reading | values.enable)
+    h.check("reads_what_is_there", recent[0] | (count <= level))
+    h.check("busy_while_open", ~dut.open | values.enable)
     was_level, moved = h.past(level, "level"), h.past(advance, "advance")
     wrote = h.past(writes["tail"] | writes["size"], "wrote")
     settled = ~recent.any()

@@ -19,7 +19,7 @@ from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
 from cdma.hdl.common.fifo import StreamFifo
 from cdma.hdl.common.row_fifo import RowFifo
 from cdma.hdl.common.skid import Skid, Spare
-from cdma.hdl.config.engine import load_engine
+from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from cdma.hdl.engine.axi.bursts import BurstSplitter
 from cdma.hdl.engine.axi.lite import AxiLite
@@ -218,27 +218,36 @@ def _checker(h: Harness, operation: Operation, latency: int) -> None:
     h.cover("refused", dut.done & (Value.cast(dut.status) != 0))
 
 
-def _fetcher(h: Harness, within: int) -> None:
+def _fetcher(h: Harness, config: EngineConfig, within: int, silent: bool = False) -> None:
     """While a ring has an entry or one is read, something moves at one of the fetcher's ports within {within} cycles,
-    {prompt}."""
-    dut = h.add("dut", Fetcher(_SMALLEST))
+    {prompt}{link}."""
+    dut = h.add("dut", Fetcher(config))
     axi, fill = dut.axi, dut.fill
     choose(h, dut, ("pending", "pushed"))
-    choose(h, axi, ("arready", "rid", "rdata", "rresp", "rlast", "rvalid"))
+    choose(h, axi, ("rid", "rdata", "rresp", "rlast"))
     choose(h, fill, ("ready",))
     for number, ring in enumerate(dut.rings):
         h.m.d.comb += Value.cast(ring).eq(h.free(len(Value.cast(ring)), f"ring_{number}"))
+    # A link that falls silent answers nothing any more; its time limit may end in any cycle after that.
+    fell, ended = Signal(name="link_fell_silent"), Signal(name="time_limit_ended")
+    if silent:
+        h.m.d.sync += [fell.eq(fell | h.free(1, "falls")), ended.eq(ended | (fell & h.free(1, "limit_ends")))]
+        h.m.d.comb += dut.silent.eq(ended)
+        prompt(h, "time_limit", fell, ended)
+    h.m.d.comb += [axi.arready.eq(h.free(1, "axi_arready") & ~fell), axi.rvalid.eq(h.free(1, "axi_rvalid") & ~fell)]
     left = Signal(9, name="beats_left")     # that the link has to give
     asked, given = axi.arvalid & axi.arready, axi.rvalid & axi.rready
     h.m.d.sync += left.eq(left + Mux(asked, axi.arlen + 1, 0) - given)
     h.assume("beats_that_were_asked_for", ~axi.rvalid | (left != 0))
-    prompt(h, "request", axi.arvalid, axi.arready)
-    prompt(h, "data", left != 0, axi.rvalid)
+    prompt(h, "request", axi.arvalid & ~fell, axi.arready)
+    prompt(h, "data", (left != 0) & ~fell, axi.rvalid)
     prompt(h, "fill", fill.valid, fill.ready)
     prompt(h, "push", dut.push, dut.pushed)
     moved = dut.begin.any() | asked | given | moves(fill) | (dut.push & dut.pushed)
-    ends(h, "something", ~dut.idle | dut.pending.any(), moved, within)
-    h.cover("entry_is_pushed", dut.advance.any())
+    ends(h, "something", ~dut.idle | h.inner("dut.wanted").any(), moved, within)
+    failed = Signal(name="one_has_failed")
+    h.m.d.sync += failed.eq(failed | dut.fail.any())
+    h.cover("entry_is_pushed", failed & dut.begin.any() if silent else dut.advance.any())
 
 
 def _channel(h: Harness, operation: Operation, within: int) -> None:
@@ -331,8 +340,12 @@ PROOFS = (
              coverage=f"two {_PACKETS}", words={"core": core})
       for core, make, within, cycles in (("compressor", lambda: Compressor(16, (4,)), 11, 20),
                                          ("decompressor", lambda: Decompressor(16, (4,)), 5, 12))),
-    _proof("fetcher", "engine/control/fetcher", _fetcher, {"within": 7}, 60, 60,
-           coverage="two entries are read and pushed", **_SAT),
+    *(_proof(f"fetcher{name}", "engine/control/fetcher", _fetcher,
+             {"config": config, "within": within, "silent": silent}, depth, 60, coverage="two entries",
+             words={"link": "; the link falls silent" if silent else ""}, **_SAT)
+      for name, config, within, silent, depth in (("", _SMALLEST, 6, False, 60), ("_ahead", _TINY, 6, False, 30),
+                                                  ("_of_a_silent_link", _SMALLEST, 13, True, 60),
+                                                  ("_ahead_of_a_silent_link", _TINY, 13, True, 46))),
     *(_proof(f"channel_{name}", "engine/control/channel", _channel, {"operation": operation, "within": 38}, 60, 60,
              coverage="a descriptor and its completion", **_SAT) for name, operation in _OPERATIONS.items()),
     _proof("distributor", "engine/link/distributor", _distributor, {"within": 5}, 40, 40,

@@ -386,8 +386,8 @@ PROOFS = (
            {"error": "o.valid & o.payload.last"}, cycles=7, which="deep", fits="raw beats of the first packet"),
     _reset("fetcher", "engine/control/fetcher.py", lambda: Fetcher(_SMALLEST),
            {"fill.word": "fill.valid", "fill.data": "fill.valid"}, {
-               "base": "fsm_state", "head": "fsm_state", "low": _states(2, 3, 4, 5, 6), "high": _states(3, 4, 5, 6),
-               "resp": _states(4, 5, 6), **_within("reader", _READER),
-               "reader.open.fifo.r_data": "reader.open.fifo.level"}),
+               "base": "fsm_state", "index": "fsm_state", "low": _states(2, 3, 4, 5), "high": _states(3, 4, 5),
+               "resp": "faulty | failed | fsm_state=4", "address": "axi.arvalid",
+               "rows.fifo.r_data": "rows.fifo.level"}),
 )
 """Proofs of resets."""

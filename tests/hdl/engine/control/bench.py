@@ -137,7 +137,8 @@ class Bench:
         self.registers = registers(config)
         self.offset = {register.name: register.offset for register in self.registers}
         self.paths = {name: Path(getattr(self.dut, f"{name}_request"), getattr(self.dut, f"{name}_result"),
-                                 getattr(self.dut, f"{name}_abort"), self.rng) for name, _ in DIRECTIONS}
+                                 getattr(self.dut, f"{name}_abort"), self.rng, config.transfers_in_flight)
+                      for name, _ in DIRECTIONS}
         self.memory = Memory(self.dut.fetch, config.link_beat_bytes, self.rng, latency=latency, pauses=pauses,
                              stretch=5)
         if config.write_back:

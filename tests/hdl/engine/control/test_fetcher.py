@@ -8,6 +8,9 @@ import pytest
 
 from cdma.golden.engine import Completion, Status
 from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.descriptor import descriptor_layout
+from cdma.hdl.engine.control.fetcher import Fetcher
+from tests.hdl.bench import Bench as Prepared
 from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, Bench, good, simulated
 
 PARTS = ["cdma.hdl.engine.control.fetcher.Fetcher"]
@@ -123,6 +126,45 @@ async def test_an_entry_that_cannot_be_read(bench: Bench, ctx: Any, bad_beat: in
     assert len(bench.paths["offload"].seen) == 7
 
 
+@pytest.mark.parametrize("link_beat_bytes", [16, 64])
+@simulated(lambda link_beat_bytes: Bench(
+    CONFIG.replace(beat_bytes=16, link_beat_bytes=link_beat_bytes, transfers_in_flight=6), seed=link_beat_bytes,
+    pauses=0.2, latency=60))
+async def test_entries_behind_one_that_cannot_be_read(bench: Bench, ctx: Any, link_beat_bytes: int) -> None:
+    """They are on the way when it fails, those of both rings, and are read again; none is lost or comes twice."""
+    base = 0x55_0000_4000
+    bench.memory.faulty = {base + 64 * 3 + 64 - link_beat_bytes: 2}
+    for name, operation in DIRECTIONS:
+        await bench.ring(name, base + 0x2000 * (operation - 1), 16, *(good(operation, tag=k) for k in range(12)))
+    await bench.until("OFFLOAD_RING_CONTROL", 1, 0)
+    # As many are on the way as the engine reads ahead.
+    assert 3 < len(bench.memory.bursts) <= 2 * 3 + 2 * bench.config.entries_ahead
+    await bench.outcomes("offload", *((k, _OK) for k in range(3)))
+    bench.memory.faulty.clear()
+    assert await bench.completion("offload") == Completion(tag=0, status=_UNREAD, operation=0, response=2,
+                                                           place=base + 64 * 3)
+    await bench.reads(OFFLOAD_RING_HEAD=3)
+    await bench.write("OFFLOAD_RING_CONTROL", 1)
+    await bench.outcomes("prefetch", *((k, _OK) for k in range(12)))
+    await bench.outcomes("offload", *((k, _OK) for k in range(3, 12)))
+    await bench.reads(OFFLOAD_RING_HEAD=12, PREFETCH_RING_HEAD=12)
+
+
+@simulated(lambda: Bench(CONFIG.replace(transfers_in_flight=6), latency=150))
+async def test_entries_on_the_way_take_places_of_the_queue(bench: Bench, ctx: Any) -> None:
+    """Disabling lets them come; a doorbell is refused where they and the queue leave no place."""
+    ahead = bench.config.entries_ahead
+    await bench.ring("offload", 0, 16, *(good(1, tag=k) for k in range(12)))
+    while len(bench.memory.bursts) < ahead:
+        await ctx.tick()
+    await bench.write("OFFLOAD_RING_CONTROL", 0)
+    await bench.reads(OFFLOAD_RING_CONTROL=1, OFFLOAD_QUEUE=(bench.config.queue_depth - ahead) << 8)
+    await bench.until("OFFLOAD_RING_CONTROL", 1, 0)
+    await bench.reads(OFFLOAD_RING_HEAD=ahead)
+    await bench.outcomes("offload", *((k, _OK) for k in range(ahead)))
+    assert len(bench.memory.bursts) == ahead
+
+
 @simulated(lambda: Bench(latency=150))
 async def test_disabling_lets_the_entry_on_the_way_come(bench: Bench, ctx: Any) -> None:
     await bench.ring("offload", 0, 4, *(good(1, tag=k) for k in range(3)))
@@ -140,3 +182,47 @@ async def test_disabling_lets_the_entry_on_the_way_come(bench: Bench, ctx: Any) 
     assert len(bench.memory.bursts) == 1
     await bench.write("OFFLOAD_RING_CONTROL", 1)
     await bench.outcomes("offload", (1, _OK), (2, _OK))
+
+
+@pytest.mark.parametrize("preset", ["smallest", "tiny"])
+def test_the_time_limit_ends_in_any_cycle_of_a_read(preset: str) -> None:
+    """The record is that of the entry, or that of the failure; in the cycle of the last beat, too."""
+    dut = Fetcher(load_engine(preset).replace(address_bits=32))
+    bench, place = Prepared(dut), 0x80
+    entry = [0x1000 + number for number in range(16)]
+    failure = [0] * 16
+    failure[descriptor_layout()["source"].offset // 32] = place
+    seen = set()
+
+    async def link(ctx: Any) -> None:
+        ctx.set(dut.axi.arready, 1)
+        await ctx.tick().until(dut.axi.arvalid)
+        await ctx.tick().repeat(5)
+        for beat in range(4):
+            ctx.set(dut.axi.rdata, sum(word << 32 * at for at, word in enumerate(entry[4 * beat:4 * beat + 4])))
+            ctx.set(dut.axi.rvalid, 1)
+            await ctx.tick().until(dut.axi.rready)
+        ctx.set(dut.axi.rvalid, 0)
+
+    for late in range(16):
+        async def driver(ctx: Any, late: int = late) -> None:
+            for name, value in (("base", place >> 6), ("size", 4), ("tail", 1), ("enable", 1)):
+                ctx.set(dut.rings[0][name], value)
+            ctx.set(dut.pending, 1)
+            ctx.set(dut.fill.ready, 1)
+            words: list[int] = [0] * 16
+            for cycle in range(80):
+                ctx.set(dut.silent, cycle == late)
+                _, _, valid, word, data, failed, advance, fail = await ctx.tick().sample(
+                    dut.fill.valid, dut.fill.word, dut.fill.data, dut.failed, dut.advance, dut.fail)
+                if valid:
+                    words[word] = data
+                ctx.set(dut.pushed, ctx.get(dut.push))
+                if advance or fail:
+                    assert words == (failure if fail else entry) and failed == bool(fail), late
+                    seen.add(bool(fail))
+                    return
+            raise AssertionError(f"no end when the limit ends in cycle {late}")
+
+        bench.run(driver, link)
+    assert seen == {True, False}

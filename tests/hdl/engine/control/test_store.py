@@ -8,7 +8,9 @@ import pytest
 
 from cdma.golden.engine import Completion, Status
 from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.store import Command, Store
 from cdma.hdl.engine.control.table import COUNTERS
+from tests.hdl.bench import clocked
 from tests.hdl.engine.control.bench import DIRECTIONS, Bench, good, simulated
 
 PARTS = ["cdma.hdl.engine.control.store.Store"]
@@ -110,3 +112,76 @@ def test_events_are_counted_once(seed: int) -> None:
             assert sums[name] == {counter: count for counter, count in counts.items() if counter != "BUSY_CYCLES"}
 
     bench.run(driver, events)
+
+
+@pytest.mark.parametrize("preset", ["smallest", "wide"])
+def test_nothing_waits_for_ever(preset: str) -> None:
+    """Entries of a ring, bytes of transfers and commands without an end, and all events in all cycles: no counter
+    overflows, every command is answered, and the bytes of both directions are added equally often."""
+    config = load_engine(preset)
+    store = Store(config)
+    events = {"link_busy": 1, "memory_stalls": config.lanes, "buffer_stalls": config.lanes}
+    added, answered, going, cycles, pushed = [0, 0], 0, True, 0, 0
+
+    async def busy(ctx: Any) -> None:
+        nonlocal cycles
+        while not ctx.get(store.command.done):      # the memory is being cleared
+            await ctx.tick()
+        while going:
+            ctx.set(store.busy, 3)
+            for each in store.events:
+                ctx.set(each, events)
+            cycles += 1
+            await ctx.tick()
+        ctx.set(store.busy, 0)
+        for each in store.events:
+            ctx.set(each, dict.fromkeys(events, 0))
+
+    async def entries(ctx: Any) -> None:
+        nonlocal pushed
+        word = 0
+        while True:
+            ctx.set(store.fill.valid, going and word < 16)
+            ctx.set(store.fill.word, word % 16)
+            ctx.set(store.push, word == 16)
+            _, _, taken, done = await ctx.tick().sample(store.fill.valid & store.fill.ready, store.pushed)
+            word = (word + taken) % (17 if config.entries_ahead == 1 else 16)
+            if done:
+                word, pushed = 0, pushed + 1
+
+    async def transfers(ctx: Any) -> None:
+        while True:
+            for each in store.account:
+                ctx.set(each, {"valid": going, "raw_bytes": (1 << 40) - 1, "packed_bytes": 1 << 31})
+            _, _, ended = await ctx.tick().sample(store.accounted)
+            for number in range(2):
+                added[number] += ended >> number & 1
+
+    async def command(ctx: Any, **fields: Any) -> int:
+        for name in ("direction", "word", "write", "write_data", "snapshot", "clear", "kind"):
+            ctx.set(getattr(store.command, name), fields.get(name, 0))
+        ctx.set(store.command.valid, 1)
+        shown, = await ctx.tick().sample(store.command.read_data).until(store.command.done)
+        ctx.set(store.command.valid, 0)
+        await ctx.tick()
+        return int(shown)
+
+    async def driver(ctx: Any) -> None:
+        nonlocal going, answered
+        await command(ctx, kind=Command.COUNT)
+        for _ in range(60):
+            await command(ctx, kind=Command.WINDOW, direction=1, word=answered % 16, write=1, write_data=answered)
+            answered += 1
+            await ctx.tick().repeat(100)
+        going = False
+        await ctx.tick().repeat(300)
+        for direction in range(2):
+            await command(ctx, kind=Command.COUNT, direction=direction, snapshot=1)
+            shown = [await command(ctx, kind=Command.SNAPSHOT, direction=direction, word=word)
+                     for word in range(2 * len(COUNTERS))]
+            totals = [low | high << 32 for low, high in zip(shown[::2], shown[1::2], strict=True)]
+            assert totals == [added[direction] * ((1 << 40) - 1), added[direction] << 31,
+                              *(cycles * each for each in (1, *events.values()))]
+        assert abs(added[0] - added[1]) <= 1 and min(added) > 50 and cycles > 6000
+
+    clocked(store, driver, busy, entries, transfers)
