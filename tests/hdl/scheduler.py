@@ -12,7 +12,8 @@ from collections.abc import Generator
 from heapq import heappop
 from typing import Any, cast
 
-from amaranth.hdl import Signal, Value
+from amaranth.hdl import Const, ShapeCastable, Signal, Value
+from amaranth.lib import data
 from amaranth.sim import pysim
 from amaranth.sim._async import DomainReset, TestbenchContext, TickTrigger
 
@@ -34,7 +35,7 @@ class _Edge:
         return False
 
     def run(self) -> None:
-        get, reset = self._context.get, self._domain.rst
+        get, reset = self._context.sampled, self._domain.rst
         self.found = (True, reset is not None and bool(get(reset)), *map(get, self._sampled))
         self._process.runnable = True
         self._process.waits_on = None
@@ -78,8 +79,31 @@ class _Tick(TickTrigger):
         return tuple(values)
 
 
+_PLACES: dict[int, tuple[data.StructLayout, dict[str, tuple[int, int, Any]]]] = {}
+"""Offset, mask and shape of each field of a layout, by the layout's number, which stays its own while it is here."""
+
+
+def _packed(layout: data.StructLayout, values: dict[str, Any]) -> int:
+    """The bits of a structure, 0 where no value is given; Amaranth makes objects of all fields each time."""
+    if id(layout) not in _PLACES:
+        _PLACES[id(layout)] = layout, {name: (field.offset, (1 << field.width) - 1, field.shape)
+                                       for name, field in layout}
+    bits, places = 0, _PLACES[id(layout)][1]
+    for name, value in values.items():
+        offset, mask, shape = places[name]
+        kind = type(value)
+        if kind is dict and isinstance(shape, data.StructLayout):
+            number = _packed(shape, value)
+        elif kind in (int, bool) and not isinstance(shape, ShapeCastable):
+            number = value
+        else:
+            number = Const.cast(Const(value, shape)).value
+        bits |= (number & mask) << offset
+    return bits
+
+
 class _Context(TestbenchContext):
-    """What a testbench is given: short ways for plain signals and integers, which are nearly all."""
+    """What a testbench is given: short ways for plain signals, structures and integers, which are nearly all."""
 
     def tick(self, domain: Any = "sync", *, context: Any = None) -> TickTrigger:
         clocked = cast(OrderedEngine, self._engine).domain
@@ -88,19 +112,28 @@ class _Context(TestbenchContext):
         return super().tick(domain, context=context)
 
     def get(self, expr: Any) -> Any:
+        if self._engine.state.pending:
+            self._engine.step_design()
+        return self.sampled(expr)
+
+    def sampled(self, expr: Any) -> Any:
+        """A value as it is, though something may have been set that is to change it."""
         if type(expr) is Signal:
             state = self._engine.state
             return state.slots[state.get_signal(expr)].curr
         return super().get(expr)
 
     def set(self, expr: Any, value: Any) -> None:
-        if type(expr) is Signal and type(value) in (int, bool) and not expr._signed:
+        kind = type(value)
+        if kind is dict and isinstance(expr, data.View) and isinstance(layout := expr.shape(), data.StructLayout):
+            self.set(expr.as_value(), _packed(layout, value))
+            return
+        if type(expr) is Signal and kind in (int, bool) and not expr._signed:
             state = self._engine.state
             slot = state.slots[state.get_signal(expr)]
             if not slot.is_comb:
+                # The design settles when somebody looks at it, or when all testbenches wait.
                 slot.update(value & (1 << len(expr)) - 1)
-                if state.pending:
-                    self._engine.step_design()
                 return
         super().set(expr, value)
 
@@ -166,6 +199,8 @@ class OrderedEngine(pysim.PySimEngine):
                     bench.runnable = False
                     bench.run()
                     running = True
+            if self._state.pending:
+                self.step_design()
         self._state.timeline.advance()
         return any(each.critical for each in (*self._processes, *self._testbenches))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth.hdl import ClockDomain, DriverConflict, Elaboratable, Module, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import ClockDomain, DriverConflict, Elaboratable, Module, Signal, Value, signed
+from amaranth.lib import data, enum, wiring
 from amaranth.sim import DomainReset, Simulator
 
 from cdma.hdl.config.engine import EngineConfig
@@ -16,6 +16,7 @@ from cdma.hdl.engine.axi.reorder import AxiReorder
 from cdma.hdl.engine.lanes.offload import OffloadLane
 from cdma.hdl.engine.lanes.prefetch import PrefetchLane
 from cdma.hdl.engine.link.distributor import Distributor
+from tests.hdl.bench import settled
 from tests.hdl.scheduler import OrderedEngine
 
 _CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024)
@@ -58,6 +59,28 @@ def test_the_same_as_amaranth(unit: Callable[[], wiring.Component]) -> None:
     found, right = (_trace(unit(), 1, engine) for engine in (OrderedEngine, "pysim"))
     assert found == right
     assert len({str(each) for each in right}) > 10, "the unit does nothing"
+
+
+class _Kind(enum.Enum, shape=2):
+    NONE = 0
+    SOME = 2
+
+
+@pytest.mark.parametrize("values", [
+    {}, {"count": 77, "flag": True}, {"level": -3, "count": 1}, {"kind": _Kind.SOME, "flag": 1}, {"kind": 2},
+    {"inner": {"low": 5}}, {"inner": {"low": 9, "high": [1, 0, 3]}, "flag": 0}], ids=str)
+def test_structures_are_set_as_by_amaranth(values: Any) -> None:
+    inner = data.StructLayout({"low": 3, "high": data.ArrayLayout(2, 3)})
+    layout = data.StructLayout({"flag": 1, "count": 5, "level": signed(4), "kind": _Kind, "inner": inner})
+    held, shown = Signal(layout, init={"count": 31}), Signal(layout)
+    m = Module()
+    m.d.comb += shown.eq(held)
+
+    async def check(ctx: Any) -> None:
+        ctx.set(held, values)
+        assert ctx.get(shown.as_value()) == layout.const(values).as_bits()
+
+    settled(m, check)
 
 
 class _Reset(Elaboratable):
