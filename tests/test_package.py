@@ -33,10 +33,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel: Path, build_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an environment where the wheel is installed, by the command of the CI files, and with modules of a
-    user's own. Pip finds all dependencies in the environment of the tests, and so needs no index."""
+    user's own. Pip finds all dependencies in the environment of the tests, and so needs no index. Designs are compiled
+    once for all tests."""
     folder = tmp_path_factory.mktemp("installed")
+    (folder / "build").mkdir()
+    build_dir.mkdir(parents=True, exist_ok=True)
+    (folder / "build/sim").symlink_to(build_dir)
     subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
     packages, = (folder / "venv/lib").glob("python3*/site-packages")
     (packages / "of_the_tests.pth").write_text(sysconfig.get_path("purelib"))
