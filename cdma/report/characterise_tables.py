@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cdma.console.about import project_version
 from cdma.console.output import fixed
-from cdma.report.table import Column, Table
+from cdma.report.table import Column, Table, wrapped
 from cdma.workload.dumps.steps import step_text
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ _EXPONENTS = (Column("entropy", "coded.exponent_statistics.entropy", ".2f"),
 _RATIOS = (*map(_ratio, CODINGS), Column("bound", lambda row: row["coded"].bound("blocks"), ".3f"))
 _BEST = Column("best", "coded.best")
 _TIMES = (Column("raw us", "offload.raw_us", ",.1f"), Column("engine us", "offload.engine_us", ",.1f"))
-_WIDTH = 120
 
 
 class Measured:
@@ -104,8 +102,8 @@ class Measured:
 
 def characterise_text(found: Measured, every: bool = False) -> str:
     """What is printed: the verdict, the totals, the groups, what changes over training; with ``every`` each array."""
-    parts = ["\n".join([_wrapped(found.verdict.sentence), *(_wrapped(item, "- ", "  ")
-                                                            for item in found.verdict.items)]),
+    parts = ["\n".join([wrapped(found.verdict.sentence), *(wrapped(item, "- ", "  ")
+                                                           for item in found.verdict.items)]),
              f"{found.made}; {found.engine}, a link of {found.path.link:g} GB/s",
              ("In all, by format and layout; ratios are raw bytes over packed bytes:\n\n"
               f"{total_table(found.shown_totals).text()}"),
@@ -187,8 +185,3 @@ def _between(values: tuple[float, float] | None, digits: int) -> str:
         return ""
     low, high = (fixed(value, digits) for value in values)
     return low if low == high else f"{low} to {high}"
-
-
-def _wrapped(text: str, first: str = "", rest: str = "") -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False,
-                         break_on_hyphens=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 
 from cdma.report.parts import LINK, Fenced, Image, Part, Plots, Table
 from cdma.report.plots.drawing import EXTRA
+from cdma.report.table import wrapped
 from cdma.workload.extra import package
 
 __all__ = ["Page", "Section", "part_markdown"]
 
-_WIDTH = 120
 _LONG = 5
 """Sections with a title, from which on a page in HTML begins with a table of contents."""
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -107,11 +106,6 @@ def part_markdown(part: Part) -> str:
     return _lines(part, str, Table.markdown)
 
 
-def _wrapped(text: str, first: str = "", rest: str = "") -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False,
-                         break_on_hyphens=False)
-
-
 def _plain(text: str) -> str:
     return LINK.sub(r"\1", text).replace("**", "")
 
@@ -119,9 +113,9 @@ def _plain(text: str) -> str:
 def _lines(part: Part, words: Callable[[str], str], rows: Callable[[Table], str]) -> str:
     """A part as lines of plain text or Markdown, with the functions for text and tables; empty for plots."""
     if isinstance(part, str):
-        return _wrapped(words(part))
+        return wrapped(words(part))
     if isinstance(part, tuple):
-        return "\n".join(_wrapped(words(item), "- ", "  ") for item in part)
+        return "\n".join(wrapped(words(item), "- ", "  ") for item in part)
     if isinstance(part, Fenced):
         return part.text
     if isinstance(part, Table):

@@ -18,11 +18,12 @@ ready to print, headings alone are enough: ``Table(["core", "MHz"], [["compresso
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Column", "Table", "fit", "inside"]
+__all__ = ["Column", "Table", "fit", "inside", "wrapped"]
 
 _NUMBER = re.compile(r"[-+<>~]?\d|-?$")
 """How cells of a column of numbers begin."""
@@ -141,3 +142,9 @@ def _is_left(column: Column | str, cells: Sequence[str]) -> bool:
     if isinstance(column, Column) and column.left is not None:
         return column.left
     return not all(map(_NUMBER.match, cells))
+
+
+def wrapped(text: str, first: str = "", rest: str = "") -> str:
+    """Prose in lines of at most 120 characters, the first behind ``first``, the others behind ``rest``."""
+    return textwrap.fill(text, 120, initial_indent=first, subsequent_indent=rest, break_long_words=False,
+                         break_on_hyphens=False)

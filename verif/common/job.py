@@ -9,7 +9,7 @@ from typing import Any
 
 from cdma.golden.results import to_json
 
-__all__ = ["CLOCK_NS", "folder", "load", "progress", "report"]
+__all__ = ["CLOCK_NS", "folder", "load", "progress", "report", "share"]
 
 CLOCK_NS = 2
 """Period of the clock of every core and engine in simulation."""
@@ -33,6 +33,11 @@ def load() -> Any:
     """The job that :func:`cdma.verif.common.runner.run` was given, as JSON; :func:`cdma.golden.results.from_json` makes
     it what it was."""
     return json.loads((folder() / "job.json").read_text())
+
+
+def share(count: int) -> int:
+    """So much of a count of stimuli as the job asks for; at least one."""
+    return max(1, round(count * load().get("share", 1.0)))
 
 
 def report(values: object) -> None:

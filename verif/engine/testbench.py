@@ -24,7 +24,7 @@ from cdma.golden.engine import OPEN, Completion, Descriptor, Operation, Windows
 from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.verif.common import cover, job
-from cdma.verif.common.job import CLOCK_NS
+from cdma.verif.common.job import CLOCK_NS, share
 from cdma.verif.common.stream import Bytes
 from cdma.verif.engine.control import Channel, Control, Ring, WriteBackRing
 from cdma.verif.engine.layout import Arena, OutOfSpaceError
@@ -46,11 +46,6 @@ _IDLE_CYCLES = 20000
 def generator() -> np.random.Generator:
     """The source of every random choice of a test."""
     return np.random.default_rng(cocotb.RANDOM_SEED)
-
-
-def share(count: int) -> int:
-    """So much of a count as the job asks for; at least one."""
-    return max(1, round(count * job.load().get("share", 1.0)))
 
 
 async def ready(dut: Any) -> EngineTestbench:

@@ -10,6 +10,7 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from cdma.verif.common import job
+from cdma.verif.common.job import share
 from cdma.verif.common.stream import Packet
 from cdma.verif.core.packets import Expected, by_golden
 from cdma.verif.core.testbench import CoreTestbench, core_config
@@ -24,11 +25,6 @@ _CONDITIONS = ((0.0, 0.0, 1.0), (0.5, 0.0, 1.0), (0.0, 0.5, 1.0), (0.3, 0.3, 5.0
 def generator() -> np.random.Generator:
     """The source of every random choice of a test."""
     return np.random.default_rng(cocotb.RANDOM_SEED)
-
-
-def share(count: int) -> int:
-    """So much of a count of packets as the job asks for; at least one."""
-    return max(1, round(count * job.load().get("share", 1.0)))
 
 
 async def ready(dut: Any, expect: Callable[[Packet, Any], list[Expected]] = by_golden) -> CoreTestbench:
