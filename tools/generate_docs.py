@@ -1,5 +1,5 @@
 """Writes the generated pages of docs/ (commands, configuration, registers, performance, results, sign-off), the parts
-of README.md, docs/errors.md, docs/gpu.md, docs/peers.md and docs/plan.md, and the measured shares of the
+of README.md, docs/errors.md, docs/flows.md, docs/gpu.md, docs/peers.md and docs/plan.md, and the measured shares of the
 engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
@@ -32,7 +32,7 @@ from cdma.hdl.generate.handover.statuses import ADVICE, MEANINGS
 from cdma.measure.compare import read_figures
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
-from cdma.report.peers import blocks_table, codecs_table, exponents_table, paper_table
+from cdma.report.peers import blocks_table, codecs_table, exponents_table, fpga_table, paper_table
 from cdma.report.performance import SWEEP_PLOT, performance_page
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
@@ -279,6 +279,8 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
             **{ROOT / page: printed(page) for page in ("docs/plan.md", "docs/alternatives.md", "docs/kvcache.md")},
             ROOT / "docs/peers.md": peers_page(figures, gains["software"]["measured"]),
+            ROOT / "docs/flows.md": _filled(_page("docs/flows.md"), engines_on_UltraScale=(
+                f"\n{part_markdown(fpga_table(figures))}\n")),
             ROOT / "docs/gpu.md": gpu_page(gains["software"]["measured"]),
             ROOT / "docs/rules.md": rules_page(),
             ROOT / "docs/signoff.md": _filled(_page("docs/signoff.md"), the_checklist=f"\n{sign_off.page()}\n"),

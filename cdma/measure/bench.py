@@ -24,6 +24,7 @@ from cdma.measure.simulation import simulated, simulated_blocks, simulated_engin
 from cdma.synth.area.area import area, engine_area
 from cdma.synth.pnr.place import place, place_units
 from cdma.synth.timing.clocks import engine_timing, timing, unit_clocks
+from cdma.synth.timing.estimate import estimate
 from cdma.synth.timing.sweep import sweep
 from cdma.verif.core import throughput as cores
 from cdma.verif.engine import throughput as engines
@@ -141,6 +142,12 @@ def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
     return [engine_area(load_engine(name), liberty=setup.liberty, progress=progress) for name in engine_preset_names()]
 
 
+def _engine_estimates(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
+    """The engines on UltraScale+, in the pipeline for FPGAs."""
+    return [{"preset": name} | estimate(load_engine(name).replace(pipeline="fast"), "ultrascale+", progress)
+            for name in _each(engine_preset_names(), "estimating {}", progress)]
+
+
 def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
                     progress: Progress) -> list[dict[str, Any]]:
     """What becomes of a dump in each engine."""
@@ -251,7 +258,7 @@ SECTIONS: dict[str, Section] = {
     "engine_pages": _of_option(engines.paged, "streams in pages through", page_lists=True),
     "engine_write_back": _of_option(engines.written_back, "completions in rings of", write_back=True),
     "engine_fragments": _engine_fragments,
-    "engine_area": _engine_area, "shipped": lambda setup, progress: simulated(
+    "engine_area": _engine_area, "engine_estimates": _engine_estimates, "shipped": lambda setup, progress: simulated(
         arrays_by_element([], None, None, None), build_dir=setup.build_dir, progress=progress),
     "throughput": _throughput,
     "area": lambda *how: _areas(preset_names(), load, ("generic",), *how),

@@ -9,7 +9,15 @@ from cdma.hdl.config.block_core import load_block
 from cdma.measure.options import PEER_CORES
 from cdma.report.table import Column, Table
 
-__all__ = ["MEASURED", "blocks_table", "codecs_table", "exponents_table", "paper_table"]
+__all__ = ["MEASURED", "blocks_table", "codecs_table", "exponents_table", "fpga_table", "paper_table"]
+
+PUBLISHED: tuple[tuple[str, str, int | None, int | None, str, float], ...] = (
+    ("AMD XDMA, one channel, VC1902", "published", 13_193, 14_452, "16 block RAMs", 250),
+    ("Vitis, Snappy, 8 engines of 1.8 GB/s in all", "published", 48_000, None, "", 299),
+    ("Vitis, Zstandard decompressor", "published", 22_000, None, "", 234),
+    ("corundum, LitePCIe: clock of PCI Express", "published", None, None, "", 250),
+)
+"""Designs for AMD's FPGAs: what each is, LUTs, flip-flops, RAMs and MHz by their authors."""
 
 Figures = Mapping[str, Any]
 """What ``cdma bench --output`` writes, as JSON has it."""
@@ -131,6 +139,26 @@ def codecs_table(figures: Figures) -> Table:
         Column(heading, lambda row, data=data: ratios.get((*row[1:], *data)), ".2f")
         for heading, data in ((f"ReLU, density {_DENSITY}", ("ReLU", _DENSITY)), ("GELU, dense", ("GELU", 1.0))))],
         _CODECS)
+
+
+def fpga_table(figures: Figures) -> Table:
+    """LUTs, registers, RAMs, levels and estimated clock of the engines on UltraScale+, beside published designs.
+
+    Parameters
+    ----------
+    figures
+        What ``cdma bench`` measured.
+    """
+    rows = [{**row, "design": f"`{row['preset']}`, `pipeline=fast`", "figures": "estimated",
+             "rams": ", ".join(f"{number:,} {ram}" for ram, number in row["rams"].items()),
+             "paths": f"{row['over']:,} of {row['ends']:,}"} for row in figures["engine_estimates"]]
+    peers = [{"levels": None, "paths": None,
+              **dict(zip(("design", "figures", "luts", "flip_flops", "rams", "mhz"), peer, strict=True))}
+             for peer in PUBLISHED]
+    return Table([Column("design", "design"), Column("figures", "figures"), Column("LUTs", "luts", ","),
+                  Column("flip-flops", "flip_flops", ","), Column("RAMs", "rams", left=True),
+                  Column("levels", "levels"), Column("MHz", "mhz", ".0f"),
+                  Column("paths over 4 ns", "paths", left=False)], [*rows, *peers])
 
 
 def _cores(figures: Figures) -> Iterator[dict[str, Any]]:

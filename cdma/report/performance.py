@@ -80,12 +80,15 @@ _FRAGMENTS = """\
 Transfers of {least} bytes to {most} KiB, as of a cache that moves in fragments, through engines with `write_back`:
 descriptors from a [ring](programming.md#through-a-ring), completions as records in a ring, no register in between. Each
 fragment begins at a block of its own, and these lie side by side; density {density:g}. The cells are the share of
-min(lanes x beat, ratio x link), and behind the comma the cycles from the end of a transfer to the end of the next one:
-one direction at a time in order, then in random order, then with both directions at the same time.
+min(lanes x beat, ratio x link): one direction at a time in order, with the cycles from the end of a transfer to the end
+of the next one, then in random order, then with both directions at the same time.
 
 With 32 transfers in flight an engine has a `queue_depth` of 64 and 32 `outstanding_reads`, for a link of hundreds of
 cycles. What limits the shortest fragments is not the ports: control begins a transfer of a direction every 32 cycles,
 the longest step of which is the check of a descriptor, and one of both directions every 27 or 28."""
+
+_BETWEEN = (1 << 10, 1 << 14)
+"""Sizes of fragments that the JSON has and the page leaves out."""
 
 _AREA = """\
 All units, lanes and memories, as `cdma area PRESET` prints them unit by unit. One lane is mapped and counted
@@ -304,16 +307,19 @@ def _fragments(rows: Sequence[Row]) -> Iterator[Part]:
 
     def cell(group: Row, end: str) -> str:
         found = [group[f"{way} {end}"] for way in ways if f"{way} {end}" in group]
-        return "; ".join(f"{row['share']:.0%}, {row['cycles']:.0f}" for row in found)
+        return "; ".join(f"{row['share']:.0%}" + f", {row['cycles']:.0f}" * (row is found[0]) for row in found)
 
     yield from prose(_FRAGMENTS, least=min(sizes), most=max(sizes) >> 10, density=rows[0]["density"])
     yield Table([Column("engine", _code("name")), Column("in flight", "transfers_in_flight"),
-                 Column("28 nm, mm2", "mm2_28", ".3f", optional=True),
                  Column("bytes", "tensor_bytes", ","), Column("limit", "limit", ".1f"),
                  *(Column(f"{direction}, {latency} cycles", lambda group, end=f"{direction} {latency}":
                           cell(group, end))
                    for direction, latency in dict.fromkeys((row["direction"], row["latency"]) for row in rows))],
-                _grouped(rows, ("name", "transfers_in_flight", "tensor_bytes"), ("way", "direction", "latency")))
+                _grouped([row for row in rows if row["tensor_bytes"] not in _BETWEEN],
+                         ("name", "transfers_in_flight", "tensor_bytes"), ("way", "direction", "latency")))
+    areas = dict.fromkeys((row["name"], row["transfers_in_flight"], row["mm2_28"]) for row in rows)
+    yield "At 28 nm they have " + ", ".join(
+        f"{mm2:.3f} mm2 (`{name}`, {flight} in flight)" for name, flight, mm2 in areas) + "."
 
 
 def _engine_area(rows: Sequence[Row]) -> Iterator[Part]:

@@ -81,7 +81,7 @@ Those of ``ultrascale+`` are about 0.5 ns for a level of logic, those of ``xilin
 
 
 def estimate(config: Config | Design, target: str, progress: Progress | None = None) -> dict[str, Any]:
-    """Map a design to an FPGA, flat, and estimate its clock.
+    """Map a design to an FPGA, flat, for the delays of its family, and estimate its clock.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def estimate(config: Config | Design, target: str, progress: Progress | None = N
     design = Design.of(config, progress)
     about = f"synthesis of {design.top} for {target}"
     report(progress, about)
-    made = yosys.run(scripts.fpga_script(design.top, True, target, netlist=True), {"design.v": design.text},
-                     ["stat.json", "net.json"], about)
+    made = yosys.run(scripts.fpga_script(design.top, True, target, netlist=True, delays=True),
+                     {"design.v": design.text, "luts.v": _luts(FAMILIES[target])}, ["stat.json", "net.json"], about)
     (counts,) = (found["num_cells_by_type"] for found in json.loads(made["stat.json"])["modules"].values())
     fpga, total = FPGA[target], row(TOTAL, counts, target, None)
     return {"name": design.top, "target": target, "yosys": yosys.version, "delays": asdict(FAMILIES[target]),
@@ -118,6 +118,20 @@ def estimate(config: Config | Design, target: str, progress: Progress | None = N
             "rams": {cell: counts[cell] for cell in (*fpga.block_rams, *fpga.distributed_rams) if cell in counts},
             "shift_registers": sum(number for cell, number in counts.items() if cell.startswith("SRL")),
             **analyse(json.loads(made["net.json"])["modules"][design.top], FAMILIES[target])}
+
+
+def _luts(delays: Delays) -> str:
+    """LUTs for Yosys' mapper, in Verilog, with these delays in ps, and areas as in its own library. Those of 7 and 8
+    inputs are LUTs behind wide multiplexers, whose selections are the last inputs."""
+    text = ""
+    for inputs, area in enumerate((1, 2, 3, 3, 3, 5, 10, 20), start=1):
+        muxes = max(0, inputs - 6)
+        ns = [delays.lut + muxes * delays.mux if pin < 6 else (inputs - pin) * delays.mux for pin in range(inputs)]
+        name, pins = f"\\$__ABC9_LUT{inputs} " if muxes else f"LUT{inputs}", [f"I{pin}" for pin in range(inputs)]
+        paths = "".join(f" ({pin} => O) = {1000 * delay:.0f};" for pin, delay in zip(pins, ns, strict=True))
+        text += (f"(* abc9_lut={area} *)\nmodule {name}(output O, input {', '.join(pins)});\n"
+                 f"  parameter [{2 ** inputs - 1}:0] INIT = 0;\n  specify{paths} endspecify\nendmodule\n")
+    return text
 
 
 def analyse(module: Mapping[str, Any], delays: Delays) -> dict[str, Any]:

@@ -172,10 +172,16 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
     return script + _STAT + "".join(f"expose -evert t:{name}\n" for name in outside) + _NETLIST
 
 
-def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memories: bool = False) -> str:
+_FEW_LEVELS = "&scorr;&sweep;&dc2;&st;&if,-g,-K,6;&dch,-f,-r;&ps;&if,{W},{D},{R};&mfs"
+"""ABC's own script for LUTs, with sums of products balanced for few levels before."""
+
+
+def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memories: bool = False,
+                delays: bool = False) -> str:
     """Maps ``design.v`` to an FPGA family; leaves ``stat.json``, the netlist as ``net.json`` if it is wanted; and with
     ``memories``, of a flattened design, its memories as ``memories.json``, and the RAMs that they became as
-    ``rams.json``."""
+    ``rams.json``. With ``delays``, for few levels by the delays of LUTs in ``luts.v``: those of Yosys are of a part of
+    7-series, in which the inputs of a LUT differ by more than a wire takes."""
     fpga = FPGA[family]
     command = fpga.command.format(top=top) + (fpga.flat if flat else fpga.tree)
     stages = ["begin:map_luts"]
@@ -187,8 +193,9 @@ def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memori
     # then stops with "Assert `count_id(wire->name) == 0' failed". Wires of one bit each cannot collide.
     # Shallow memories ask Lattice's tools alone for block RAM; Yosys reads that for any family.
     unasked = "setattr -unset syn_ramstyle\n" if "synth_xilinx" in command else ""
+    mapper = f'read_verilog -lib -specify -overwrite luts.v\nscratchpad -set abc9.script "+{_FEW_LEVELS}"\n' * delays
     return "".join(["read_verilog design.v\n", unasked, *(f"{command} -run {stage}\n" for stage in stages),
-                    f"splitnets\n{command} -run map_luts:\n{_STAT}", "write_json net.json\n" * netlist])
+                    f"splitnets\n{mapper}{command} -run map_luts:\n{_STAT}", "write_json net.json\n" * netlist])
 
 
 def output_load(library: Library) -> float:

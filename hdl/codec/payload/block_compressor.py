@@ -223,7 +223,7 @@ class BlockCompressor(wiring.Component):
             stored_beat_layout(n, sizes, exponents), self._store_beats + (self._pipeline == "fast"), self._protected)
         m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape, self._for_lane))
         m.submodules.writer = writer = TagWriter(
-            n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents, self._protected)
+            n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents, self._protected, self._pipeline)
         m.submodules.lengths = lengths = BlockLengths(*self._shape, self._for_lane)
         m.submodules.reader = reader = BlockReader(*self._shape)
         m.submodules.packer = packer = RowPacker(n, sizes, self._pipeline, exponents)

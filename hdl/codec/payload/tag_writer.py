@@ -15,6 +15,7 @@ from cdma.hdl.codec.routing import block_counts
 from cdma.hdl.codec.scan import Scan
 from cdma.hdl.common.protected import protection
 from cdma.hdl.common.row_fifo import RowFifo
+from cdma.hdl.common.stage import behind
 
 __all__ = ["SCAN_CYCLES", "TagWriter", "group_counts_layout"]
 
@@ -72,6 +73,8 @@ class TagWriter(wiring.Component):
         Element sizes of blocks that may be coded with exponents; if there is one, beats have 32 or 64 bytes.
     protected : bool, optional
         With parity.
+    pipeline : str, optional
+        ``small``, or ``fast``: then it is seen in front of a register whether a beat has any or no zeros.
 
     Members
     -------
@@ -109,8 +112,9 @@ class TagWriter(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int,
-                 exponents: tuple[int, ...] = (), protected: bool = False):
+                 exponents: tuple[int, ...] = (), protected: bool = False, pipeline: str = "small"):
         self._protected = protected
+        self._pipeline = pipeline
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(sizes))
         self._rows = rows
@@ -172,11 +176,16 @@ class TagWriter(wiring.Component):
         zero, dense = Signal(), Signal()
         # Of the slices before this one.
         zero_yet, dense_yet = Signal(init=1), Signal(init=1)
-        m.d.comb += [
-            zero.eq(zero_yet & ~slice_.any()),
-            dense.eq(dense_yet & select(element, {
-                size: slice_[:self._beat_bytes // size].all() for size in self._sizes})),
-        ]
+        if self._pipeline == "fast":
+            # Of the beat itself, in front of the slice's register.
+            some: Value = behind(m, Const(1), self.data.any(), "some")
+            every: Value = behind(m, Const(1), select(self.element, {
+                size: Cat(self.data.word_select(number, 8 * size).any()
+                          for number in range(self._beat_bytes // size)).all() for size in self._sizes}), "every")
+        else:
+            some = slice_.any()
+            every = select(element, {size: slice_[:self._beat_bytes // size].all() for size in self._sizes})
+        m.d.comb += [zero.eq(zero_yet & ~some), dense.eq(dense_yet & every)]
         m.d.sync += exponent.eq(self.exponent)
         with m.If(came):
             m.d.sync += [zero_yet.eq(zero | line_ends), dense_yet.eq(dense | line_ends)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cdma.measure.compare import read_figures
-from cdma.report.peers import MEASURED, blocks_table, codecs_table, exponents_table, paper_table
+from cdma.report.peers import MEASURED, PUBLISHED, blocks_table, codecs_table, exponents_table, fpga_table, paper_table
 from cdma.report.table import Table
 from tests.docs.pages import ROOT
 
@@ -90,6 +90,17 @@ def test_cores_of_exponents_have_the_slower_coding_of_dense_values(figures: dict
         assert float(after[row][4]) == pytest.approx(float(bytes_per_cycle) * float(cells[row][3]) / 1000, abs=0.051)
     # Without a library there are neither gates nor clocks.
     assert not exponents_table(figures | {"block_timing": []}).rows
+
+
+def test_published_designs_stand_beside_the_estimates(figures: dict[str, Any]) -> None:
+    table = fpga_table({"engine_estimates": [{
+        "preset": "tiny", "luts": 21_476, "flip_flops": 15_000, "rams": {"RAMB36E2": 20, "RAM32M16": 70}, "levels": 8,
+        "mhz": 248.4, "over": 7, "ends": 30_000}]})
+    assert _cells(table)["`tiny`, `pipeline=fast`"] == [
+        "estimated", "21,476", "15,000", "20 RAMB36E2, 70 RAM32M16", "8", "248", "7 of 30,000"]
+    assert _cells(table)["AMD XDMA, one channel, VC1902"] == [
+        "published", "13,193", "14,452", "16 block RAMs", "", "250", ""]
+    assert len(table.rows) == 1 + len(PUBLISHED)
 
 
 def test_codecs_are_compared_on_the_same_values(figures: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cdma.hdl.config.engine import engine_preset_names
 from cdma.measure import bench
 from cdma.measure.bench import Setup, measured
 from cdma.measure.compare import read_figures
@@ -101,6 +102,13 @@ def test_what_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| `block_compressor --set pipeline=fast` | 8 | 120.0 | 118.0 to 125.0 |" in _page(**blocks)
 
 
+def test_estimates_are_of_the_pipeline_for_fpgas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "estimate", lambda config, target, progress: {"found": (config.pipeline, target)})
+    rows = measured("engine_estimates", _SETUP, lambda *step: None)["engine_estimates"]
+    assert [row["preset"] for row in rows] == list(engine_preset_names())
+    assert {tuple(row["found"]) for row in rows} == {("fast", "ultrascale+")}
+
+
 def test_clocks_in_cells_need_a_library(fails) -> None:
     for section in ("timing_units", "sweep"):
         assert "needs a cell library: give --liberty FILE" in fails("bench", "--only", section)
@@ -129,8 +137,9 @@ def test_fragments_by_rings() -> None:
             for latency in (0, 350)]
     others = [{**row, "transfers_in_flight": 32} for row in rows[:4]]
     page = _page(engine_fragments=[*rows, *others])
-    assert f"| `cdma_engine` | 6 | 0.400 | 4,096 | 76.2 |{2 * ' 90%, 60; 80%, 60 | 90%, 410; 80%, 410 |'}" in page
-    assert f"| `cdma_engine` | 32 | 0.400 | 4,096 | 76.2 |{2 * ' 90%, 60 | 90%, 410 |'}" in page
+    assert f"| `cdma_engine` | 6 | 4,096 | 76.2 |{2 * ' 90%, 60; 80% | 90%, 410; 80% |'}" in page
+    assert f"| `cdma_engine` | 32 | 4,096 | 76.2 |{2 * ' 90%, 60 | 90%, 410 |'}" in page
+    assert "At 28 nm they have 0.400 mm2 (`cdma_engine`, 6 in flight), 0.400 mm2 (`cdma_engine`, 32 in flight)." in page
 
 
 def test_what_options_cost(monkeypatch: pytest.MonkeyPatch) -> None:

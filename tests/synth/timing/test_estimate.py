@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cdma.synth.timing.estimate import FAMILIES, analyse, estimate
+from cdma.synth.tools import scripts
 from cdma.synth.units.hierarchy import Design
 
 
@@ -110,6 +111,26 @@ def test_long_paths_are_named_by_the_units_they_lead_through() -> None:
     assert (found["over"], found["ends"]) == (2, 3)
     # A reader more on the nets behind the third and the last LUT.
     assert group["ns"] == pytest.approx(.08 + 12 * .32 + 2 * .045 + _OUT, abs=.0006)
+
+
+def test_logic_is_mapped_for_the_delays_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = Design("""\
+module sums (aclk, a, o);
+  input aclk;
+  input [24:0] a;
+  output [7:0] o;
+  reg [24:0] r;
+  reg [7:0] o;
+  always @(posedge aclk) begin
+    r <= a;
+    o <= (o + {8{^r}}) ^ {8{&r[11:0] | ^r[20:3]}};
+  end
+endmodule
+""", "sums")
+    mapped, script = estimate(design, "ultrascale+"), scripts.fpga_script
+    monkeypatch.setattr(scripts, "fpga_script", lambda *where, delays, **how: script(*where, **how))
+    plain = estimate(design, "ultrascale+")
+    assert mapped["levels"] < plain["levels"] and mapped["mhz"] > plain["mhz"]
 
 
 def test_a_netlist_of_yosys() -> None:
