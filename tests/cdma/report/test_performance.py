@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -36,7 +37,7 @@ def _placed(**more: Any) -> dict[str, Any]:
 
 
 _SETUP = Setup(Path("build"), "cells.lib")
-_PROGRESS: Any = None
+_PROGRESS: Any = MagicMock()
 
 
 def _page(**figures: Any) -> str:
@@ -104,7 +105,7 @@ def test_what_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_estimates_are_of_the_pipeline_for_fpgas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "estimate", lambda config, target, progress: {"found": (config.pipeline, target)})
-    rows = measured("engine_estimates", _SETUP, lambda *step: None)["engine_estimates"]
+    rows = measured("engine_estimates", _SETUP, _PROGRESS)["engine_estimates"]
     assert [row["preset"] for row in rows] == list(engine_preset_names())
     assert {tuple(row["found"]) for row in rows} == {("fast", "ultrascale+")}
 
