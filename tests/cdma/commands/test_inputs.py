@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cdma.conftest import Outcome
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.cdma.conftest import ROOT, Outcome
 
 
 def called(folder: Path, *call: str) -> subprocess.CompletedProcess[str]:
@@ -60,51 +58,12 @@ def test_a_dump_is_not_counted_twice(command: str, paths: tuple[str, ...], messa
     assert message in fails(command, *paths)
 
 
-@pytest.mark.parametrize("call", [
-    ("timeline", "deep.json"), ("timeline", "vgg16", "--profile", "deep.json"), ("plan", "deep.json"),
-    ("timeline", "vgg16", "--densities", "deep.json"), ("simulate", "--plan", "deep.json"),
-    ("bench", "--compare", "deep.json", "deep.json"),
-], ids=" ".join)
-def test_json_that_is_nested_too_deeply(call: tuple[str, ...], fails: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "deep.json").write_text("[" * 100_000)
-    assert "deep.json is nested too deeply to be read" in fails(*call)
-
-
-@pytest.mark.parametrize(("call", "message"), [
-    (("generate", "compressor", "-o", "raw.bin"), "raw.bin is a file: give the name of a folder"),
-    (("compress", "raw.bin", "folder", "--element", "8"), "folder is a folder: give the name of a file"),
-    (("decompress", "folder", "out.bin"), "folder is a folder: give the name of a file"),
-], ids=["file", "folder", "input"])
-def test_files_and_folders_that_are_mixed_up(call: tuple[str, ...], message: str, fails: Callable[..., str],
-                                             tmp_path: Path) -> None:
-    (tmp_path / "raw.bin").write_bytes(bytes(128))
-    (tmp_path / "folder").mkdir()
-    assert message in fails(*call)
-
-
 def test_too_little_memory_is_one_line(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 9 TiB")
 
     monkeypatch.setattr("cdma.workload.plan.choice.dump_tensor", full)
     assert "not enough memory: give less data, or smaller numbers (Unable to allocate 9 TiB)" in fails("plan")
-
-
-@pytest.mark.parametrize(("call", "message"), [
-    (("compress", "a.npy", "out.zvc", "--dtype", "int8"), "--dtype int8 is for files of raw elements, but a.npy says"),
-    (("characterise", "a.npy", "b.npz", "--dtype", "int8"), "but a.npy and b.npz say which types they hold"),
-    (("characterise", "a.npy", "--shape", "4,64"), "--shape 4,64 is for files of raw elements"),
-    (("characterise", "--dtype", "int8"), "but the shipped dump says which types it holds: leave --dtype out"),
-    (("plan", "a.npy", "--dtype", "int8"), "--dtype int8 is for"),
-    (("plan", "vgg16", "--dtype", "int8"), "vgg16 cannot be trained in 'int8': give float32, bfloat16"),
-    (("simulate", "b.npz", "--dtype", "int8"), "--dtype int8 is for"),
-])
-def test_a_type_for_files_that_have_types_is_refused(call: tuple[str, ...], message: str, fails: Callable[..., str],
-                                                     tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", np.ones((4, 64), np.float32))
-    np.savez(tmp_path / "b.npz", layer=np.ones((4, 64), np.float32))
-    assert message in fails(*call)
-    assert not (tmp_path / "out.zvc").exists()
 
 
 def test_a_type_beside_files_that_have_types_is_for_the_raw_one(cdma: Callable[..., Outcome], tmp_path: Path) -> None:

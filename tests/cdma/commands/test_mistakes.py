@@ -42,19 +42,14 @@ board ulx3s-85f --bytes 200 | lines of 128 bytes, not 200 bytes
 board ulx3s-85f --set beat_bytes=8 | beat_bytes must be one of 16, 32, 64, not 8
 board ulx3s-85f --set element_bits=8 | unknown parameter 'element_bits'
 board ulx3s-85f --design cores --set lanes=2 | unknown parameter 'lanes'
-board ulx3s-85f --design dma | --design: invalid choice: 'dma'
 board | give a board: 'cdma board --list' shows those that are known
-capture --accuracy --narrow int8 | invalid choice: 'int8'
 capture --accuracy --steps 3 -o a | --accuracy writes no dump: leave --steps and --output out
-capture --example sums --accuracy | give one of a script, --example NAME and --accuracy
 capture --example sums --every 3 | --example is captured at points of its own
 capture --example digits --narrow none --narrow float16 | give one --narrow, or compare formats with
-capture --example a | --example: invalid choice: 'a'
 capture --example relu2 --narrow float16 | --narrow is for --example digits
 capture --example sums train.py | give one of a script, --example NAME and --accuracy
 capture -o dump --every 0 train.py | must be a whole number of 1 or more, not '0'
 capture --profile t.json --example sums | --profile is for scripts
-capture -o dump --form pt train.py | invalid choice: 'pt'
 capture -o dump --max-array 4X train.py | must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'
 capture -o dump --narrow float16 train.py | --narrow and --seeds are for the worked example
 capture -o dump --profile times.json train.py | give one of -o FOLDER for a dump and --profile FILE.json
@@ -66,7 +61,6 @@ characterise dump.npz --array conv9 | has no array 'conv9': there are sparse
 characterise dump.npz --date today | must be a date as 2026-11-23, not 'today'
 characterise dump.npz --engine huge | there are no measured cycles of an engine 'huge'
 characterise dump.npz --jobs 0 | must be a whole number of 1 or more, not '0'
-characterise dump.npz --layout HWCN | invalid choice: 'HWCN'
 characterise dump.npz --report dump.npz | dump.npz is a dump
 characterise dump.npz --report gone/page.html | gone is not a folder
 characterise dump.npz --scheduler nothing://there | there is no Dask scheduler at nothing://there
@@ -76,6 +70,9 @@ characterise raw.bin --dtype float31 | there is no type 'float31' of elements
 characterise raw.bin --dtype int8 --shape 2,3 | raw.bin has 8 elements, not the 6 of the shape 2x3
 characterise raw.bin --dtype int8 --shape 2x4 | must be whole numbers with commas between, as 32,64,28,28
 characterise raw.bin | say how large they are
+characterise layer.npy dump.npz --dtype int8 | but layer.npy and dump.npz say which types they hold
+characterise layer.npy --shape 4,64 | --shape 4,64 is for files of raw elements
+characterise --dtype int8 | but the shipped dump says which types it holds: leave --dtype out
 compress - o | --element
 compress layer.npy layer.npy | is the input
 compress layer.npy no/folder/o | no/folder is not a folder: make it first, or give o another one
@@ -86,6 +83,14 @@ compress raw.bin o | --element
 compress raw7.bin o --element 32 | 7 bytes
 compress two.npz o --array x | no array 'x'
 compress two.npz o | choose one with --array (layer, other)
+compress layer.npy o --lines --coding zvc32 | a line stream (--lines) has no blocks: leave --coding out
+compress layer.npy o --lines --block-bytes 512 | a line stream (--lines) has no blocks: leave --block-bytes out
+compress layer.npy o --lines --no-fallback | a line stream (--lines) has no blocks: leave --no-fallback out
+compress layer.npy o --element 16 --coding zvc32 | --coding zvc32 has elements of 32 bits, not 16: leave --element out
+compress layer.npy o --coding zip | invalid choice: 'zip'
+compress two.npz o --array other --coding float32 | two.npz has 3 bytes, not a multiple of the 4 of an element
+compress layer.npy o --dtype int8 | --dtype int8 is for files of raw elements, but layer.npy says
+compress raw.bin other --element 8 | other is a folder: give the name of a file
 decompress good o --dtype float32 | .npy
 decompress good o.npz | name it o.npy, not o.npz
 decompress good o --lines --element 8 | (without a head: add --stream): leave --lines and
@@ -99,6 +104,7 @@ decompress good o.npy --stream --dtype float31 | float31
 decompress good o.npy --stream --dtype float32 --shape 7,7 | 7,7
 decompress good o.npy --stream --dtype object | object
 decompress good o.npy --stream --shape a | shape a
+decompress other o | other is a folder: give the name of a file
 generate block-compresor | no preset 'block-compresor' (did you mean block_compressor
 generate block_compressor --set codings=bfloat16 | codings with bfloat16 must have zvc16 too, not bfloat16
 generate block_compressor compressor --set codings=zvc32 | compressor: unknown parameter 'codings'
@@ -143,6 +149,9 @@ plan vgg16 --hide 3 | --hide is for dumps
 plan vgg16 --profile gone.json --efficiency 0.5 | leave --efficiency out
 plan vgg16 --tune | vgg16 is one
 plan vgg16 dump.npz | vgg16 is a network: plan it alone
+plan layer.npy --dtype int8 | --dtype int8 is for
+plan vgg16 --dtype int8 | vgg16 cannot be trained in 'int8': give float32, bfloat16
+plan deep.json | deep.json is nested too deeply to be read
 results --output gone/r.md | gone is not a folder
 results --report gone/r.html | gone is not a folder
 rules --module axi3 | there is no module 'axi3': choose from axi4_write_rules,
@@ -179,6 +188,8 @@ simulate paper_compressor | --lines simulates the cores of line streams
 simulate raw.bin | --element
 simulate tiny | tiny is a preset, and simulate takes dumps: --engine names an engine
 simulate two.npz --array other --narrow float16 | int8
+simulate dump.npz --dtype int8 | --dtype int8 is for
+simulate --plan deep.json | deep.json is nested too deeply to be read
 soc --array conv99 | conv99
 soc --board arty | no board 'arty' for a SoC: there are ulx3s-85f
 soc --board b --waves | a board is not simulated: leave out --waves
@@ -210,6 +221,7 @@ timeline vgg16 --shards 0 | must be a whole number of 1 or more
 timeline vgg16 --share 1.5 | must be a number above 0 and at most 1, or a .json file
 timeline vit --positions 256 | vit has no choice of positions
 timeline | give one of a network, --paper and --list
+timeline deep.json | deep.json is nested too deeply to be read
 timing --liberty LIB --memory-setup soon | must be a time in ps from 0 to a million, not 'soon'
 timing --plot x.svg --liberty LIB | --plot is for --sweep
 timing --sweep --target ecp5 | --sweep measures configurations of its own
@@ -274,7 +286,7 @@ def files(tmp_path: Path, plan: bytes) -> None:
         np.save(tmp_path / f"{name}.npy", array)
     for name, content in {"raw.bin": bytes(8), "raw7.bin": bytes(7), "good": blocks.compress(layer, 4).tobytes(),
                           "plan.json": plan, "text.json": b"figures", "damaged.json": b"{", "list.json": b"[]",
-                          "file": b""}.items():
+                          "deep.json": b"[" * 100_000, "file": b""}.items():
         (tmp_path / name).write_bytes(content)
 
 
