@@ -39,10 +39,6 @@ class Software:
     ----------
     bench
         The engine.
-    shift
-        Added to the offset of every access, as if the engine had another address.
-    stuck
-        Offset of a register that always reads 1.
 
     Members
     -------
@@ -60,7 +56,7 @@ class Software:
     found: Completion
     ring: Any
 
-    def __init__(self, bench: EngineTestbench, shift: int = 0, stuck: int | None = None) -> None:
+    def __init__(self, bench: EngineTestbench) -> None:
         self.bench = bench
         self.after: dict[int, Callable[[], Awaitable[None]]] = {}
         self.before: dict[int, Callable[[], Awaitable[bool]]] = {}
@@ -71,14 +67,14 @@ class Software:
             if offset in self.before and not await self.before.pop(offset)():
                 return
             with suppress(RegisterError):
-                await bench.control.bus.write(offset + shift, value)
+                await bench.control.bus.write(offset, value)
             for channel in bench.control.channels.values():
                 channel.share()
 
         @resume
         async def read(offset: int) -> int:
             self.reads[offset] += 1
-            value = 1 if offset == stuck else await bench.control.bus.read(offset + shift)
+            value = await bench.control.bus.read(offset)
             if offset in self.after:
                 await self.after.pop(offset)()
             return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,8 +153,9 @@ def test_a_call_that_gives_up() -> None:
     system = System(polls=3)
     driver = system.driver
     system.registers.halted = True
-    _refused(Code.TIMEOUT, driver.offload, 0, STREAM, 4096, 8192, CODING)
-    assert driver.state.late[0] == 1
+    for late in (1, 2):
+        _refused(Code.TIMEOUT, driver.offload, 0, STREAM, 4096, 8192, CODING)
+        assert driver.state.late[0] == late
     system.registers.halted = False
     driver.submit(system.offload(7))
     assert driver.wait(_OFFLOAD).tag == 7
@@ -161,7 +163,7 @@ def test_a_call_that_gives_up() -> None:
     system.registers.halted = True
     _refused(Code.TIMEOUT, driver.offload, 0, STREAM, 4096, 8192, CODING)
     system.registers.halted = False
-    assert driver.offload(0, STREAM, 2048, 8192, CODING).tag == OWN_TAGS | 2
+    assert driver.offload(0, STREAM, 2048, 8192, CODING).tag == OWN_TAGS | 3
     driver.state.polls = 0     # never gives up: the pause brings the engine back
     system.registers.halted = True
 
@@ -198,9 +200,14 @@ def test_a_ring() -> None:
     _refused(Code.FULL, driver.ring_submit, ring, system.offload(3))
     driver.ring_disable(ring)
     _refused(Code.RING_DISABLED, driver.ring_submit, ring, system.offload(3))
+    driver.ring_enable(ring)
+    _refused(Code.BUSY, driver.offload, 0, STREAM, 4096, 8192, CODING)
+    driver.ring_disable(ring)
     driver.ring_init(_OFFLOAD, memory, RING, 4)
     assert driver.state.pending[0] == 0, "entries that were not read are lost"
     _refused(Code.TAG, driver.ring_submit, ring, system.offload(OWN_TAGS))
+    driver.reset()
+    _refused(Code.RING_DISABLED, driver.ring_submit, ring, system.offload(3))
 
 
 def test_rings_that_are_refused() -> None:
@@ -221,6 +228,8 @@ def test_rings_that_are_refused() -> None:
     driver.set_windows(Window(), Window(0, 0x8000))
     _refused(Code.REFUSED, driver.ring_init, 1, memory, RING, 4)
     _refused(Code.REFUSED, driver.write_back_init, 1, memory, RING, 4)
+    driver.state.address_bits = 64      # more than were built: the engine refuses what the driver does not
+    _refused(Code.REFUSED, driver.ring_init, 1, memory, 1 << 32, 2)
     ring = driver.ring_init(_OFFLOAD, memory, 0x1000, 4)
     _refused(Code.ARGUMENT, driver.ring_submit, ring, system.offload(operation=_PREFETCH))
     _refused(Code.REFUSED, driver.set_windows, Window(), Window())
@@ -247,13 +256,21 @@ def test_completions_from_memory() -> None:
     driver.write_back_disable(_OFFLOAD)
     assert [driver.wait(_OFFLOAD).tag for _ in range(5)] == list(range(5))
     assert not driver.state.records[0]
+    for stop in (partial(driver.drain, _OFFLOAD), driver.reset):
+        driver.write_back_init(_OFFLOAD, system.ring(4), RING, 4)
+        stop()
+        assert not driver.state.records[0]
+        assert not system.registers._values[REGISTERS["OFFLOAD_WRITE_BACK_CONTROL"].offset]
 
 
 def test_numbers_that_are_refused() -> None:
-    driver = System().driver
+    system = System()
+    registers, driver = system.registers, system.driver
     for count, cycles in ((0, 0), (1 << 16, 0), (1, 1 << 24), (1, -1)):
         _refused(Code.ARGUMENT, driver.set_coalescing, 1, count, cycles)
     driver.set_coalescing(_PREFETCH, 7, 1000)
+    assert [registers._values[REGISTERS[f"PREFETCH_WRITE_BACK_{name}"].offset] for name in ("COALESCE", "TIME")] == [
+        7, 1000]
     plain = System(load_engine("tiny")).driver
     _refused(Code.NOT_BUILT, plain.set_coalescing, 1, 1, 0)
     _refused(Code.NOT_BUILT, plain.write_back_init, 1, bytearray(256), RING, 4)
@@ -308,6 +325,10 @@ def test_windows_and_attributes() -> None:
         _refused(Code.ARGUMENT, driver.set_lane_attributes, *chosen)
     driver.set_link_attributes(15, 2, 5, 9)
     assert system.registers._values[REGISTERS["LINK_ATTRIBUTES"].offset] == 15 | 2 << 4 | 5 << 8 | 9 << 16
+    end: Any = SimpleNamespace(base=8192, limit=1 << 32)     # of the address space
+    driver.set_windows(Window(4096, 0), end)
+    assert [system.registers._values[REGISTERS[f"LINK_{name}"].offset]
+            for name in ("BASE_LO", "BASE_HI", "LIMIT_LO", "LIMIT_HI")] == [8192, 0, 0, 0]
     driver.set_windows(Window(), Window(0, LINK + 0x1000))
     with pytest.raises(TransferError, match="window"):
         driver.offload(0, LINK + 0x1000, 4096, 8192, CODING)

@@ -41,7 +41,7 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
     engine_bench(config, "cdma.verif.engine.benches.registers", share=1, map=table)
 
 
-_BENCHES = {"sweep0": ("driver", "faults", "windows", "write_back", "buffers"), "tiny": ("driver", "rings"),
+_BENCHES = {"sweep0": ("driver", "faults", "windows", "write_back"), "tiny": ("driver", "rings"),
             "engine": ("driver", "rings")}
 """Engines, and what the driver does with them, all in one simulation."""
 

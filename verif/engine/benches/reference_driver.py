@@ -7,33 +7,21 @@ from typing import Any
 
 import cocotb
 
-from cdma.driver import Pages
-from cdma.golden.engine import Operation, Status, Window
+from cdma.golden.engine import Operation, Status
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.recovery import goes_on
-from cdma.verif.engine.software import POLLS, Code, Software, error_text, started, two_transfers
+from cdma.verif.engine.software import POLLS, Code, error_text, started, two_transfers
 from cdma.verif.engine.stimulus import random_tensor
-from cdma.verif.engine.testbench import ready
-
-_ATTRIBUTES = ("set_lane_attributes", "set_link_attributes")
 
 
 @cocotb.test()
 async def finds_the_engine(dut: Any) -> None:
-    """Initialising reads the configuration of the engine; without an engine it returns an error."""
+    """Initialising reads the configuration of the engine."""
     bench, software = await started(dut)
     config = bench.config
     for name in ("lanes", "beat_bytes", "link_beat_bytes", "address_bits", "block_bytes", "queue_depth", "crc",
                  "narrowing", "page_lists", "address_windows", "attribute_registers", "write_back", "buffer_parity"):
         assert getattr(software.driver.state, name) == getattr(config, name), name
-    if not config.page_lists:
-        pages = Pages(0, 1, 12)
-        assert await software.call("offload_pages", 0, pages, 4096, 8192, config.numbers[0]) == Code.NOT_BUILT
-        assert await software.call("prefetch_pages", pages, 0, 4096, 4096, config.numbers[0], 0) == Code.NOT_BUILT
-    if not config.address_windows:
-        assert await software.call("set_windows", Window(), Window()) == Code.NOT_BUILT
-        assert await software.call("lock_windows") == Code.NOT_BUILT
-    assert await Software(bench, shift=4).init() == Code.NO_ENGINE
 
 
 @cocotb.test()
@@ -90,34 +78,6 @@ async def events_and_counters(dut: Any) -> None:
 
 
 @cocotb.test()
-async def errors(dut: Any) -> None:
-    """Calls return statuses unchanged, and codes for a full and an empty queue."""
-    bench, software = await started(dut)
-    tensor = random_tensor(bench.rng, bench.config, narrows=False)
-    offload = bench.offload(tensor)
-    await bench.load()
-    status = await software.call("offload", offload.source, offload.destination, tensor.raw.size, 0, tensor.coding)
-    assert status == Status.DESTINATION_TOO_SMALL
-    assert "capacity" in error_text(status)
-    status = await software.call("offload", offload.source + 1, offload.destination, tensor.raw.size, 1 << 20,
-                               tensor.coding)
-    assert status == Status.BAD_SOURCE
-    assert await software.poll(Operation.OFFLOAD) == Code.PENDING
-    # Completions that are not taken stop the channel, so the queue fills.
-    bad = replace(offload, coding=7)
-    submitted = 0
-    while await software.submit(bad, submitted) == 0:
-        submitted += 1
-        assert submitted <= 2 * bench.config.queue_depth + 1
-        await bench.control.wait(100)
-    assert await software.submit(bad, submitted) == Code.FULL
-    assert await software.transfer(offload) == Code.BUSY
-    for number in range(submitted):
-        assert await software.wait(Operation.OFFLOAD) == (Status.CODING_NOT_BUILT, number)
-    assert await software.transfer(offload) == Status.OK
-
-
-@cocotb.test()
 async def a_timeout_in_mid_transfer(dut: Any) -> None:
     """After a blocking call gave up, the next one returns its own result, and the late one is dropped."""
     bench, software = await started(dut)
@@ -134,25 +94,6 @@ async def a_timeout_in_mid_transfer(dut: Any) -> None:
         bench.scoreboard.expected(first)
         software.check(second)
         assert software.driver.state.late[operation - 1] == 0
-        await bench.compare()
-        # A late completion is not returned for a submitted descriptor either.
-        software.driver.state.polls = 2
-        assert await software.transfer(first) == Code.TIMEOUT
-        assert software.driver.state.late[operation - 1] == 1
-        software.driver.state.polls = POLLS
-        assert await software.submit(second, 77) == 0
-        assert await software.wait(operation) == (Status.OK, 77)
-        software.check(second)
-        # Several in a row, followed by submitted descriptors.
-        software.driver.state.polls = 1
-        for _ in range(3):
-            assert await software.transfer(second) == Code.TIMEOUT
-        software.driver.state.polls = POLLS
-        for tag in (78, 79):
-            assert await software.submit(replace(second, coding=7), tag) == 0
-        for tag in (78, 79):
-            assert await software.wait(operation) == (Status.CODING_NOT_BUILT, tag)
-        assert await software.transfer(second) == Status.OK
         await bench.compare()
 
 
@@ -189,27 +130,6 @@ async def draining(dut: Any) -> None:
 
 
 @cocotb.test()
-async def attributes_of_ports(dut: Any) -> None:
-    """What the driver chooses is at every burst; what does not fit is refused, and everything where no register is
-    built."""
-    bench, software = await started(dut)
-    if not bench.config.attribute_registers:
-        assert [await software.call(name, 15, 2, 5, 0) for name in _ATTRIBUTES] == 2 * [Code.NOT_BUILT]
-        assert "FEATURES" in error_text(Code.NOT_BUILT)
-        return
-    user = (1 << bench.config.user_bits) - 1
-    for name, memory in zip(_ATTRIBUTES, (bench.device, bench.link), strict=True):
-        assert await software.call(name, 15, 2, 5, user) == 0
-        await memory.expect(15 | 2 << 4 | 5 << 7 | user << 11)
-    tensor = random_tensor(bench.rng, bench.config)
-    offload = bench.offload(tensor)
-    await bench.load()
-    await software.succeeds(offload)
-    await bench.compare()
-    assert await software.call("set_lane_attributes", 15, 2, 5, user + 1) == (Code.ARGUMENT if user < 0xFFFF else 0)
-
-
-@cocotb.test()
 async def starts_on_a_silent_link(dut: Any) -> None:
     """Without a time limit the engine waits for a link that does not answer: a new driver resets it, and knows when the
     buffers of the old transfer are free."""
@@ -234,12 +154,3 @@ async def starts_on_a_silent_link(dut: Any) -> None:
             break
     bench.scoreboard.lost(offload)
     await goes_on(bench)
-
-
-@cocotb.test()
-async def a_reset_that_does_not_end(dut: Any) -> None:
-    """The driver stops waiting and returns an error."""
-    bench = await ready(dut)
-    software = Software(bench, stuck=bench.control.registers["CONTROL"].offset)
-    assert await software.init() == Code.RESET
-    assert "reset" in error_text(Code.RESET)

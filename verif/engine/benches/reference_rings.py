@@ -5,28 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import cocotb
-import numpy as np
 
 from cdma.golden.engine import Operation, Status
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.software import POLLS, Code, RingMemory, started, two_transfers
-from cdma.verif.engine.stimulus import random_tensor
-
-
-@cocotb.test()
-async def ring(dut: Any) -> None:
-    """Descriptors through a ring in link memory, around its end."""
-    bench, software = await started(dut)
-    ring = RingMemory(software, 4)
-    assert await ring.set_up(Operation.OFFLOAD) == 0
-    for number in range(2 * ring.entries + 1):
-        tensor = random_tensor(bench.rng, bench.config, most_blocks=2, narrows=False)
-        offload = bench.offload(tensor)
-        await bench.load()
-        assert await ring.submit(offload, number) == 0
-        assert await software.wait(Operation.OFFLOAD) == (Status.OK, number)
-        bench.scoreboard.expected(offload)
-        await bench.compare()
 
 
 @cocotb.test()
@@ -108,37 +90,3 @@ async def a_ring_changed_in_mid_fetch(dut: Any) -> None:
     assert await rings[0].set_up(Operation.OFFLOAD) == Code.TIMEOUT
     software.driver.state.polls = POLLS
     assert await software.wait(Operation.OFFLOAD) == (Status.OK, 30)
-
-
-@cocotb.test()
-async def refused_rings(dut: Any) -> None:
-    """A disabled ring takes no descriptors, and the engine refuses rings that the driver does not."""
-    bench, software = await started(dut)
-    ring = RingMemory(software, 4)
-    _, short = two_transfers(bench, Operation.OFFLOAD)
-    await bench.load()
-    top = 1 << bench.config.address_bits
-    channel, memory = bench.control.channels[Operation.OFFLOAD], np.zeros(256, np.uint8)
-    assert await software.call("ring_init", 1, memory, top - 128, 2) == 0
-    assert await ring.set_up(Operation.OFFLOAD) == 0
-    assert await ring.call("ring_disable") == 0
-    assert await ring.submit(short, 1) == Code.RING_DISABLED
-    assert await ring.call("ring_enable") == 0
-    assert await ring.submit(short, 2) == 0
-    assert await software.transfer(short) == Code.BUSY
-    assert await software.wait(Operation.OFFLOAD) == (Status.OK, 2)
-    # The driver forgets the unread entries of a ring that is replaced.
-    assert await ring.call("ring_disable") == 0
-    await channel.write("RING_TAIL", 2)
-    assert await software.call("drain", Operation.OFFLOAD) == 0
-    assert await software.transfer(short) == Code.BUSY
-    assert await ring.set_up(Operation.OFFLOAD) == 0
-    assert await software.transfer(short) == Status.OK
-    # If the driver assumes more address bits than were built, the engine refuses the ring.
-    software.driver.state.address_bits = 64
-    if bench.config.address_bits < 64:
-        assert await software.call("ring_init", 1, memory, top - 64, 2) == Code.REFUSED
-        assert await software.call("ring_init", 1, memory, top, 2) == Code.REFUSED
-        assert await channel.read("RING_CONTROL") == 0
-    assert await software.call("reset") == 0
-    assert await ring.submit(short, 3) == Code.RING_DISABLED

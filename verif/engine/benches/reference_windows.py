@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import cocotb
 
-from cdma.golden.engine import WINDOW_BYTES, Operation, Status, Window, Windows
-from cdma.verif.engine.software import Code, RingMemory, Software, error_text, started, two_transfers
+from cdma.golden.engine import Operation, Status, Window, Windows
+from cdma.verif.engine.software import Code, Software, error_text, started, two_transfers
 from cdma.verif.engine.testbench import EngineTestbench
 
 
@@ -57,26 +56,3 @@ async def windows_and_their_lock(dut: Any) -> None:
         assert outside == (Status.SOURCE_OUTSIDE_WINDOW, Status.DESTINATION_OUTSIDE_WINDOW)[operation - 1]
         assert "window" in error_text(outside)
     await bench.compare()
-
-
-@cocotb.test()
-async def mistakes(dut: Any) -> None:
-    """Windows that end with the address space, and windows that are in use and are not changed."""
-    bench, software = await started(dut)
-    top = 1 << bench.config.address_bits
-    # The end of the address space may be given as it is.
-    ends: list[Any] = [SimpleNamespace(base=base, limit=top) for base in (4096, 8192)]
-    assert await software.call("set_windows", *ends) == 0
-    assert [await bench.control.read(f"{memory}_{end}_{half}") for memory in ("DEVICE", "LINK")
-            for end in ("BASE", "LIMIT") for half in ("LO", "HI")] == [4096, 0, 0, 0, 8192, 0, 0, 0]
-    windows = _all(bench)
-    assert await _set(software, windows) == 0
-    ring = RingMemory(software, 4)
-    assert await ring.set_up(Operation.OFFLOAD) == 0
-    assert await _set(software, windows) == Code.REFUSED
-    assert await ring.call("ring_disable") == 0
-    place = ring.place // WINDOW_BYTES * WINDOW_BYTES + WINDOW_BYTES
-    assert await _set(software, Windows(link=Window(place, 0))) == 0
-    assert await ring.set_up(Operation.OFFLOAD) == Code.REFUSED
-    assert await _set(software, Windows()) == 0
-    assert await ring.set_up(Operation.OFFLOAD) == 0

@@ -10,7 +10,6 @@ from cocotb.task import resume
 
 from cdma.golden.engine import RECORD_BYTES, Operation, Status
 from cdma.verif.engine.memory import Behaviour
-from cdma.verif.engine.recovery import goes_on
 from cdma.verif.engine.software import Code, Software, started, two_transfers
 from cdma.verif.engine.testbench import EngineTestbench
 
@@ -148,24 +147,3 @@ async def records_that_cannot_be_written(dut: Any) -> None:
             assert not software.driver.state.records[operation - 1]
             await bench.compare()
     assert {(False, True), (True, True)} <= kinds, kinds
-
-
-@cocotb.test()
-async def what_is_refused(dut: Any) -> None:
-    """A drained or reset driver reads registers again."""
-    bench, software, records = await _started(dut)
-    assert await software.call("set_coalescing", 2, 7, 1000) == 0
-    assert await bench.control.read("PREFETCH_WRITE_BACK_COALESCE") == 7
-    assert await bench.control.read("PREFETCH_WRITE_BACK_TIME") == 1000
-    for name in ("drain", "reset"):
-        for operation in Operation:
-            assert await records.begin(operation) == 0
-            assert software.driver.state.records[operation - 1]
-            assert await software.call(name, *((operation,) if name == "drain" else ())) == 0
-            assert not software.driver.state.records[operation - 1]
-            assert await bench.control.read(f"{operation.name}_WRITE_BACK_CONTROL") == 0
-            pair = two_transfers(bench, operation, 2)
-            await bench.load()
-            await software.succeeds(pair[0])
-    await records.copy()
-    await goes_on(bench)
