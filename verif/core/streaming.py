@@ -13,7 +13,6 @@ import numpy as np
 from cdma.golden.codec import blocks
 from cdma.golden.codec import lines as zvc
 from cdma.golden.codec.coding import Coding
-from cdma.hdl.config.block_core import BlockCoreConfig
 from cdma.hdl.generate.verilog import Verilog, emit
 from cdma.verif.common import runner
 from cdma.verif.common.progress import watch
@@ -127,7 +126,6 @@ def stream(built: runner.Build, config: Config, tensors: Sequence[Tensor], *, fo
         for side, file in files.items():
             np.save(file, getattr(tensor, side))
         arrays.append({"coding": tensor.coding, **files})
-    bench = "block_stream" if isinstance(config, BlockCoreConfig) else "stream"
     job = {"config": config.as_dict(), "arrays": arrays, "stalls": stalls, "alone": alone}
     with watch(folder / "progress", progress):
-        return runner.run(built, f"cdma.verif.core.benches.{bench}", job=job, folder=folder, seed=seed)["arrays"]
+        return runner.run(built, "cdma.verif.core.benches.stream", job=job, folder=folder, seed=seed)["arrays"]

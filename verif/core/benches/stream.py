@@ -34,7 +34,8 @@ def _packets(config: Any, coding: int, raw: str, packed: str) -> list[tuple[Pack
                                 starts=raw_starts(block))]) for number, payload in payloads if payload.coding]
 
 
-async def pass_arrays(dut: Any) -> None:
+@cocotb.test()
+async def stream(dut: Any) -> None:
     """Send everything; report cycles and differences of every array, and every fault of the protocol."""
     asked = job.load()
     alone, config = asked["alone"], core_config(asked["config"])
@@ -79,9 +80,3 @@ def _cycles(packets: Iterable[Any], alone: bool) -> list[int]:
     if alone:
         return [cycle for cycles in taken for cycle in cycles]
     return [taken[0][0], taken[-1][-1], sum(map(len, taken))] if taken else []
-
-
-@cocotb.test()
-async def stream(dut: Any) -> None:
-    """Arrays through a core of lines."""
-    await pass_arrays(dut)
