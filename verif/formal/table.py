@@ -15,6 +15,7 @@ from cdma.verif.formal.proofs import (
     crc,
     crossing,
     descriptors,
+    distribution,
     exponents,
     malformed,
     masters,
@@ -34,8 +35,8 @@ __all__ = ["PROOFS", "proofs_of"]
 _ENGINE = (buffers, masters, bus, descriptors, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (bounds, ports, outcomes, streams, codecs, malformed, exponents, rows, resets, progress, page_lists,
-           write_back)
+_OTHERS = (bounds, distribution, ports, outcomes, streams, codecs, malformed, exponents, rows, resets, progress,
+           page_lists, write_back)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""

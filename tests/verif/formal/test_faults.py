@@ -111,6 +111,21 @@ FAULTS: dict[str, Any] = {
     "the distributor waits for a second lane": (
         "progress_distributor", "Distributor", lambda m, dut: m.submodules.parser.go.eq(0),
         ("something_in_time",)),
+    "the distributor gives a lane the rows of another one": (
+        "distributor_order_3", "Distributor", lambda m, dut: dut.lanes[2].valid.eq(dut.lanes[0].valid),
+        ("rows_are_of_their_lanes", "none_in_front_of_a_last_row", "lane_2_stays")),
+    "the distributor's last row is not marked": (
+        "distributor_order_1", "Distributor", lambda m, dut: dut.lanes[0].payload.last.eq(0),
+        ("first_rows_are_marked", "blocks_are_accounted_for", "without_a_row")),
+    "the parser goes on while a row waits": (
+        "distributor_order_6", "Distributor", lambda m, dut: m.submodules.parser.go.eq(1),
+        ("open_is_held", "header_is_held", "a_side_has_lanes_in_turn")),
+    "an odd block of the distributor has the address of the one before": (
+        "distributor_places", "Distributor", lambda m, dut: dut.lanes[0].payload.block.address[10].eq(0),
+        ("address_of_the_block",)),
+    "the distributor does not know the last block": (
+        "distributor_places", "Distributor", lambda m, dut: m.submodules.parser.final.eq(0),
+        ("none_behind_the_last_block", "final_is_held", "headers_are_of_the_transfer")),
     "the compressor's last beat is turned by an element": (
         "compressor_lines16_2", "Compressor", lambda m, dut: dut.o.payload.data.eq(Mux(
             dut.o.payload.last, m.submodules.packer.o.payload.data.rotate_left(16),
@@ -209,7 +224,9 @@ def _names(violated: tuple[str, ...]) -> list[str]:
     "the compressor's last beat has a gap", "the CRC leaves out a bit of a beat",
     "a response has what a register powered up with", "the framer is not ready for the last beat",
     "a row of the aggregator lacks a bit of a word", "the merger takes a row of data with every beat",
-    "the distributor waits for a second lane", "the FIFO between clocks takes a transfer when it is full",
+    "the distributor waits for a second lane", "the distributor gives a lane the rows of another one",
+    "an odd block of the distributor has the address of the one before",
+    "the FIFO between clocks takes a transfer when it is full",
     "a switch of a network is stuck", of=FAULTS))
 def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     *fault, found_by = FAULTS[name]

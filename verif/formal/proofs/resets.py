@@ -225,7 +225,7 @@ _SMALLEST = load_engine("smallest")
 
 
 def _behaves_alike(h: Harness, make: Callable[[], Any], gates: Mapping[str, str], loaded: Mapping[str, str],
-                   around: Callable[[Harness, _Twins], None] | None, bounded: bool) -> None:
+                   around: Callable[[Harness, _Twins], object] | None, bounded: bool) -> None:
     """Two copies with different pasts, in reset for one cycle, give the same outputs to the same inputs, {given};
     payloads are compared while they are valid."""
     twins = _Twins(h, make, gates)
@@ -248,7 +248,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 def _reset(name: str, file: str, make: Callable[[], Any], gates: Mapping[str, str] = _NOTHING,
            loaded: Mapping[str, str] = _NOTHING, *, cycles: int = 0, fits: str = "", which: str = "shallow",
-           around: Callable[[Harness, _Twins], None] | None = None, given: str = "whatever these are") -> Proof:
+           around: Callable[[Harness, _Twins], object] | None = None, given: str = "whatever these are") -> Proof:
     """The proof of a unit's reset.
 
     ``file`` is below ``hdl``; ``gates`` are those of :class:`_Twins`; ``loaded`` says when
@@ -317,8 +317,9 @@ def _rest(h: Harness, twins: _Twins) -> None:
     h.check("nothing_beside_the_rest", ~flush | (taken & ~beat))
 
 
-def one_packet(h: Harness, dut: Distributor) -> None:
-    """Assume the stream of one transfer: a packet of whole words, one of them at least, behind one start."""
+def one_packet(h: Harness, dut: Distributor) -> Signal:
+    """Assume the stream of one transfer: a packet of whole words, one of them at least, behind one start; returns
+    whether all of it was taken."""
     beat = dut.i.payload
     words = [beat.keep[first:first + WORD_BYTES] for first in range(0, len(beat.keep), WORD_BYTES)]
     started, ended = Signal(name="started"), Signal(name="ended")
@@ -330,6 +331,7 @@ def one_packet(h: Harness, dut: Distributor) -> None:
     h.assume("one_packet", ~dut.i.valid | ~ended)
     h.assume("whole_words", words[0].all() & Cat(word.all() | ~word.any() for word in words).all())
     h.assume("kept_come_first", Cat(before.all() | ~word.any() for before, word in pairwise(words)).all())
+    return ended
 
 
 PROOFS = (
