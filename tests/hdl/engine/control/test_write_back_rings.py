@@ -26,8 +26,8 @@ _OK = Status.OK
 class _Bench(Bench):
     """Control with write-back rings, and a driver that polls records in memory."""
 
-    def __init__(self, seed: int, pauses: float = 0.0, writes: bool = True) -> None:
-        super().__init__(_CONFIG, seed=seed, pauses=pauses, writes=writes)
+    def __init__(self, seed: int) -> None:
+        super().__init__(_CONFIG, seed=seed)
 
     async def begin(self, direction: str, size: int = 4, count: int = 1, time: int = 0) -> None:
         """Sets a ring up and enables it."""
@@ -51,32 +51,6 @@ class _Bench(Bench):
                 return found
             await self.wait(1)
         raise AssertionError(f"no record came at {index}")
-
-
-@pytest.mark.parametrize("pauses", [0.0, 0.3])
-@simulated(lambda pauses: _Bench(1, pauses))
-async def test_records_in_both_directions(bench: _Bench, ctx: Any, pauses: float) -> None:
-    """Records come in order and wrap round; the register window has no completion, and gets none."""
-    rng = bench.rng
-    for direction in _BASES:
-        await bench.begin(direction)
-    for step in range(10):
-        for direction, operation in DIRECTIONS:
-            name = direction.upper()
-            right = Completion(tag=rng.getrandbits(32), status=rng.choice([_OK, Status.CRC_MISMATCH]),
-                               operation=operation, bytes_written=0x123456789, crc=rng.getrandbits(32), raw_blocks=5,
-                               nonzero=0x987654321)
-            bench.paths[direction].reports.append({
-                "status": right.status, "bytes": right.bytes_written, "crc": right.crc, "raw_blocks": 5,
-                "nonzero": right.nonzero})
-            await bench.push(direction, good(operation, tag=right.tag))
-            assert await bench.record(direction, step % 4, 1 - step // 4 % 2) == right
-            await bench.reads(**{f"{name}_COMPLETIONS": 0, f"{name}_COMPLETION_0": 0})
-            await bench.write(f"{name}_COMPLETION_POP", 1, response=SLVERR)
-            await bench.until(f"{name}_WRITE_BACK_TAIL", 0xFFFF, (step + 1) % 4)
-            await bench.ring_reads(direction, STATUS=(1 - (step + 1) // 4 % 2) << 16)
-            await bench.write(f"{name}_WRITE_BACK_HEAD", (step + 1) % 4)
-    assert bench.written.open == 0
 
 
 @simulated(lambda: _Bench(2))
@@ -151,49 +125,6 @@ async def test_coalesced_interrupts(bench: _Bench, ctx: Any) -> None:
     await bench.reads(IRQ_STATUS=0)
     await bench.write("OFFLOAD_WRITE_BACK_CONTROL", 0)
     await bench.reads(IRQ_STATUS=1)
-
-
-@simulated(lambda: _Bench(4))
-async def test_a_record_that_cannot_be_written(bench: _Bench, ctx: Any) -> None:
-    """An error response: the ring is disabled, and its completion and those behind it are in the register window."""
-    await bench.begin("offload")
-    await bench.write("IRQ_ENABLE", 8)
-    bench.written.faulty[_BASES["offload"] + 64] = 3
-    await bench.push("offload", *(good(1, tag=tag, interrupt=True) for tag in range(4)))
-    await bench.until("IRQ_STATUS", 8, 8)
-    assert ctx.get(bench.dut.irq)
-    await bench.ring_reads("offload", CONTROL=0, TAIL=1)
-    await bench.outcomes("offload", (1, _OK))
-    # Enabled again, the ring goes on at the same place with what the driver has not taken. The memory may have
-    # stored the record all the same, so the driver clears its place.
-    bench.written.faulty.clear()
-    bench.written.content[_BASES["offload"] + 64:_BASES["offload"] + 128] = bytes(64)
-    await bench.write("OFFLOAD_WRITE_BACK_CONTROL", 1)
-    for index, tag in ((1, 2), (2, 3)):
-        assert (await bench.record("offload", index, 1)).tag == tag
-
-
-@simulated(lambda: _Bench(5, writes=False))
-async def test_a_link_that_does_not_answer(bench: _Bench, ctx: Any) -> None:
-    """The ring is disabled and the port isolated; a soft reset does not wait for it, and later records do."""
-    await bench.begin("prefetch")
-    await bench.push("prefetch", good(2, tag=7))
-    await ctx.tick().until(bench.dut.records.awvalid)
-    ctx.set(bench.dut.write_silent, 1)
-    await bench.until("IRQ_STATUS", 0xFF, 1 << 7)
-    await bench.reads(STATUS=1 << 19, PREFETCH_WRITE_BACK_CONTROL=0)
-    await bench.outcomes("prefetch", (7, _OK))
-    await bench.soft_reset()
-    await bench.reads(STATUS=1 << 19)
-    ctx.set(bench.dut.write_silent, 0)
-    await bench.begin("prefetch")
-    await bench.push("prefetch", good(2, tag=8))
-    await bench.wait(200)
-    bench.writes = True
-    assert (await bench.record("prefetch", 0, 1)).tag in (7, 8)
-    await bench.until("PREFETCH_WRITE_BACK_TAIL", 0xFFFF, 1)
-    assert (await bench.record("prefetch", 0, 1)).tag == 8
-    await bench.reads(STATUS=0)
 
 
 @simulated(lambda: _Bench(6))
