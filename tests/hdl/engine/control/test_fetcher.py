@@ -165,25 +165,6 @@ async def test_entries_on_the_way_take_places_of_the_queue(bench: Bench, ctx: An
     assert len(bench.memory.bursts) == ahead
 
 
-@simulated(lambda: Bench(latency=150))
-async def test_disabling_lets_the_entry_on_the_way_come(bench: Bench, ctx: Any) -> None:
-    await bench.ring("offload", 0, 4, *(good(1, tag=k) for k in range(3)))
-    while not bench.memory.bursts:
-        await ctx.tick()
-    await bench.write("OFFLOAD_RING_CONTROL", 0)
-    await bench.reads(OFFLOAD_RING_CONTROL=1, OFFLOAD_QUEUE=7 << 8)     # not yet at rest; its place is taken already
-    for register, value in (("BASE_LO", 0x4000), ("BASE_HI", 1), ("SIZE", 8)):
-        await bench.write(f"OFFLOAD_RING_{register}", value, response=2)
-    await bench.reads(OFFLOAD_RING_CONTROL=1, OFFLOAD_REFUSED=4)
-    await bench.until("OFFLOAD_RING_CONTROL", 1, 0)
-    await bench.reads(OFFLOAD_RING_HEAD=1, OFFLOAD_RING_BASE_LO=0, OFFLOAD_RING_BASE_HI=0, OFFLOAD_RING_SIZE=4)
-    await bench.outcomes("offload", (0, _OK))
-    await bench.wait(300)
-    assert len(bench.memory.bursts) == 1
-    await bench.write("OFFLOAD_RING_CONTROL", 1)
-    await bench.outcomes("offload", (1, _OK), (2, _OK))
-
-
 @pytest.mark.parametrize("preset", ["smallest", "tiny"])
 def test_the_time_limit_ends_in_any_cycle_of_a_read(preset: str) -> None:
     """The record is that of the entry, or that of the failure; in the cycle of the last beat, too."""
