@@ -9,53 +9,11 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.common.dual_clock_fifo import DualClockFifo, GrayCount, TakenRow
-from tests.hdl.bench import Bench, clocked
+from cdma.hdl.common.dual_clock_fifo import DualClockFifo
+from tests.hdl.bench import Bench
 from tests.hdl.clocks import RATIOS, FarClock, LateBits, TwoClocks
 
 _DEPTH = 16
-
-
-def test_one_bit_of_the_code_changes_at_a_time() -> None:
-    count = GrayCount("sync", 4)
-
-    async def process(ctx: Any) -> None:
-        ctx.set(count.clear, 1)
-        await ctx.tick()
-        ctx.set(count.clear, 0)
-        rng, number, codes = random.Random(1), 0, set()
-        for _ in range(100):
-            assert ctx.get(count.count) == number % 16
-            before = ctx.get(count.gray)
-            codes.add((number % 16, before))
-            moves = rng.randrange(2)
-            ctx.set(count.moves, moves)
-            await ctx.tick()
-            number += moves
-            assert (ctx.get(count.gray) ^ before).bit_count() == moves
-        assert len(codes) == 16
-        ctx.set(count.clear, 1)
-        await ctx.tick()
-        assert (ctx.get(count.count), ctx.get(count.gray)) == (0, 0)
-
-    clocked(count, process)
-
-
-def test_a_row_stays_until_the_next_is_taken() -> None:
-    taken = TakenRow("sync", 8)
-
-    async def process(ctx: Any) -> None:
-        ctx.set(taken.takes, 1)
-        for value in (5, 9):
-            ctx.set(taken.data, value)
-            await ctx.tick()
-            assert ctx.get(taken.row) == value
-        ctx.set(taken.takes, 0)
-        ctx.set(taken.data, 1)
-        await ctx.tick().repeat(3)
-        assert ctx.get(taken.row) == 9
-
-    clocked(taken, process)
 
 
 class _Run:
