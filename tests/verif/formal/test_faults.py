@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Mux, Signal
 
+from cdma.hdl.engine.control import control
 from cdma.hdl.engine.link import crc32c
 from cdma.verif.formal import solver
 from cdma.verif.formal.proof import Proof
@@ -37,6 +38,14 @@ FAULTS: dict[str, Any] = {
     "the coalescer reports a cycle early after a flush": (
         "coalescer", "Coalescer", lambda m, dut: dut.report.eq(dut.flush),
         ("reported_by_number_time_or_flush", "reported_in_time")),
+    "the interrupt falls while an error waits": (
+        "interrupt", "Interrupt", lambda m, dut: dut.irq.eq(0), ("high_while_one_is_enabled",)),
+    "a pulse follows on another one": (
+        "interrupt", "Interrupt", lambda m, dut: dut.pulse.eq(dut.irq),
+        ("one_cycle_long", "pulse_is_there_or_due", "due_is_held")),
+    "an entry that could not be read is not told": (
+        "interrupt", "Interrupt", lambda m, dut: dut.status.offload_ring_error.eq(0),
+        ("offload_ring_error_stays_until_cleared", "high_while_one_is_enabled")),
     "the reader withdraws an address": (
         "reader", "AxiReader", lambda m, dut: dut.axi.arvalid.eq(m.submodules.splitter.o.valid & ~dut.stop),
         ("read.AXI4_AR_VALID_STABLE", "open_are_those_taken_and_the_one_shown")),
@@ -215,7 +224,7 @@ def _names(violated: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize("name", usually(
     "the skid buffer takes a transfer when it is full", "the coalescer reports a cycle early after a flush",
-    "the reader withdraws an address",
+    "a pulse follows on another one", "the reader withdraws an address",
     "the writer marks no last beat", "the writer's tail has the strobes of a whole beat",
     "an odd page of 4 KiB is taken for the one before", "a page outside of the window is stored as a good one",
     "a window changes while it is used", "a transfer goes to another address than its descriptor says",
@@ -237,6 +246,20 @@ def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     else:
         violated = _names(run(proof, tmp_path).violated)
     assert violated and set(violated) <= set(found_by), violated
+
+
+def test_a_pulse_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def pulses(m: Module, happened: Any, status: Any, enable: Any, touched: Any, pulse: Any) -> Any:
+        asks, due = Signal(name="asks_pulse"), Signal(name="pulse_due")
+        written = Signal(name="interrupt_written")
+        m.d.sync += [written.eq(touched), due.eq(0)]
+        m.d.comb += asks.eq((happened & enable).any() | (written & (status & enable).any()) | due)
+        return asks & ~pulse
+
+    monkeypatch.setattr(control, "pulses", pulses)
+    proof, = choose(["interrupt"])
+    violated = _names(run(proof, tmp_path).violated)
+    assert violated and set(violated) <= {"pulse_in_time", "pulse_is_there_or_due", "due_is_held"}, violated
 
 
 def test_a_wrong_tap_of_the_crc_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

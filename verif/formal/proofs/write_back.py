@@ -1,15 +1,23 @@
-"""Proofs of write-back: each record is at its entry, whole and with its phase, and is reported in time and once."""
+"""Proofs of write-back: each record is at its entry, whole and with its phase, and is reported in time and once, and
+raises the interrupt."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Mux, Signal, Value
+from types import SimpleNamespace
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.control.bank import fields_layout
 from cdma.hdl.engine.control.coalescer import Coalescer
+from cdma.hdl.engine.control.control import Control
 from cdma.hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS
 from cdma.hdl.engine.control.ring import Ring
-from cdma.hdl.engine.control.table import COALESCE_BITS, TIME_BITS
+from cdma.hdl.engine.control.table import COALESCE_BITS, DIRECTIONS, TIME_BITS, registers
 from cdma.hdl.engine.control.write_back import WriteBack
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
@@ -177,7 +185,82 @@ def _record_writer(h: Harness, config: EngineConfig) -> None:
     h.cover("last_word", axi.wvalid & axi.wlast & picked.all() & phase & (index == 5) & axi.wstrb.all())
 
 
+class Interrupt(wiring.Component):
+    """The interrupt registers of control, with events, writes and rings as inputs: ``direct`` and ``recorded`` are the
+    events of channels and of write-back, ``failed`` what neither of them tells."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._control = Control(config)
+        self._control._MustUse__used = True  # type: ignore[attr-defined]   # its interrupt alone is elaborated
+        register, = (each for each in registers(config) if each.name == "IRQ_STATUS")
+        layout, both = fields_layout(register), len(DIRECTIONS)
+        events = data.StructLayout({"completion": both, "error": both})
+        super().__init__({
+            "direct": In(events), "recorded": In(events), "unread": In(both), "unwritten": In(both),
+            "ring": In(both), "clears": In(1), "enables": In(1), "data": In(32), "soft_reset": In(1),
+            "status": Out(layout), "enable": Out(layout), "irq": Out(1), "pulse": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m, control = Module(), self._control
+        bank: Any = SimpleNamespace(
+            data=self.data, written=SimpleNamespace(irq_status=self.clears, irq_enable=self.enables),
+            values=SimpleNamespace(irq_status=self.status, irq_enable=self.enable))
+        channels: Any = [SimpleNamespace(causes=SimpleNamespace(
+            completion=self.direct.completion[number], error=self.direct.error[number]))
+            for number in range(len(DIRECTIONS))]
+        records: Any = SimpleNamespace(
+            values=[SimpleNamespace(ring=SimpleNamespace(enable=enable)) for enable in self.ring],
+            causes=SimpleNamespace(completion=self.recorded.completion, error=self.recorded.error,
+                                   failed=self.unwritten))
+        fetcher: Any = SimpleNamespace(fail=self.unread)
+        control._interrupt(m, bank, channels, fetcher, records)
+        m.d.comb += [control.soft_reset.eq(self.soft_reset), self.irq.eq(control.irq), self.pulse.eq(control.irq_pulse)]
+        return m
+
+
+def _interrupt(h: Harness) -> None:
+    """An event is a bit of IRQ_STATUS from the next cycle on until it is cleared, and for good if it comes again in
+    that cycle; irq is high a cycle later while a bit is enabled; and within 2 cycles of each event that is enabled, and
+    within 3 of a write that leaves one, there is a pulse, of one cycle and with one between two, and no other."""
+    dut = h.add("dut", Interrupt(_CONFIG))
+    for name in ("direct", "recorded"):
+        h.m.d.comb += Value.cast(getattr(dut, name)).eq(h.free(4, name))
+    *_, clears, enables, put, reset = choose(h, dut, ("unread", "unwritten", "ring", "clears", "enables", "data",
+                                                      "soft_reset"))
+    events: dict[str, Value] = {}
+    for number, name in enumerate(DIRECTIONS):
+        by_ring, recorded, direct = dut.ring[number], dut.recorded, dut.direct
+        events |= {
+            f"{name}_completion": recorded.completion[number] | (direct.completion[number] & ~by_ring),
+            f"{name}_error": Mux(by_ring, recorded.error[number], direct.error[number]),
+            f"{name}_ring_error": dut.unread[number], f"{name}_write_back_error": dut.unwritten[number]}
+    layout = dut.status.shape()
+    asked: Value = Const(0, 1)
+    for name, field in layout:
+        event, bit = events[name], field.offset
+        status, enable = dut.status[name], dut.enable[name]
+        h.check(f"{name}_stays_until_cleared", status == h.past(
+            ~reset & (event | (status & ~(clears & put[bit]))), f"{name}_is_set"))
+        h.check(f"{name}_is_enabled", enable == h.past(~reset & Mux(enables, put[bit], enable), f"enables_{name}"))
+        asked = asked | (event & enable)
+    left = h.named("left", (Value.cast(dut.status) & Value.cast(dut.enable)).any())
+    wrote = h.past(clears | enables, "wrote")
+    asks = h.named("asks", asked | (wrote & left))
+    h.check("high_while_one_is_enabled", dut.irq == h.past(left & ~reset, "left"))
+    before = [h.past(asks, "asks")]
+    before.append(h.past(before[0], "asks_before"))
+    ended, pulsed = h.past(reset, "reset"), h.past(dut.pulse, "pulse")
+    h.check("pulse_in_time", ~before[1] | ended | h.past(ended, "reset_before") | dut.pulse | pulsed)
+    h.check("one_cycle_long", ~dut.pulse | ~pulsed)
+    h.check("pulse_for_a_reason", ~dut.pulse | before[0] | before[1])
+    due = h.inner("dut.pulse_due")
+    h.check("pulse_is_there_or_due", ~before[0] | ended | dut.pulse | (pulsed & due))
+    h.check("due_is_held", (due == (before[0] & pulsed)) & (h.inner("dut.interrupt_written") == wrote))
+    h.cover("two_events_in_succession", dut.pulse & h.past(~dut.pulse & h.past(dut.pulse, "p"), "gap") & before[1])
+
+
 PROOFS = (
+    Proof("interrupt", "hdl/engine/control/control.py", _interrupt),
     Proof("coalescer", "hdl/engine/control/coalescer.py", _coalescer, cover_depth=16,
           words={"count": COALESCE_BITS, "time": TIME_BITS}),
     Proof("write_back_ring", "hdl/engine/control/ring.py", _write_back_ring, {"config": _CONFIG}, 2, cover_depth=30),
