@@ -50,6 +50,8 @@ class Harness:
         What components are elaborated for.
     assertions, covers : dict of str to str
         Their names, and the lines that they are made in.
+    assumptions : set of str
+        Names of what is assumed.
     verilog : list of str
         Texts of modules that the harness instantiates, with assertions of their own.
     """
@@ -59,6 +61,7 @@ class Harness:
         self.m._MustUse__used = True  # type: ignore[attr-defined]   # a harness that is refused is never elaborated
         self.platform = FormalPlatform(self.free)
         self.assertions: dict[str, str] = {}
+        self.assumptions: set[str] = set()
         self.covers: dict[str, str] = {}
         self.verilog: list[str] = []
         self._inputs: list[Value] = []
@@ -138,6 +141,7 @@ class Harness:
     def assume(self, name: str, condition: ValueLike) -> None:
         """An assumption about inputs: cycles in which it does not hold are not looked at."""
         holds = _bool(condition)
+        self.assumptions.add(name)
         self._conditions[f"assume_{name}"] = self._conditions.get(f"assume_{name}", Const(1)) & holds
         self.m.d.comb += Assume(holds, f"assume_{name}")
 

@@ -17,6 +17,7 @@ from cdma.verif.formal.proofs import (
     descriptors,
     distribution,
     exponents,
+    lanes,
     malformed,
     masters,
     outcomes,
@@ -35,8 +36,8 @@ __all__ = ["PROOFS", "proofs_of"]
 _ENGINE = (buffers, masters, bus, descriptors, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
-_OTHERS = (bounds, distribution, ports, outcomes, streams, codecs, malformed, exponents, rows, resets, progress,
-           page_lists, write_back)
+_OTHERS = (bounds, distribution, lanes, ports, outcomes, streams, codecs, malformed, exponents, rows, resets,
+           progress, page_lists, write_back)
 
 PROOFS: tuple[Proof, ...] = tuple(proof for file in (*_ENGINE, *_OTHERS) for proof in file.PROOFS)
 """The table: all proofs, with parameters of their own."""

@@ -135,6 +135,17 @@ FAULTS: dict[str, Any] = {
     "the distributor does not know the last block": (
         "distributor_places", "Distributor", lambda m, dut: m.submodules.parser.final.eq(0),
         ("none_behind_the_last_block", "final_is_held", "headers_are_of_the_transfer")),
+    "a lane asks for half of a widened block": (
+        "lane_requests", "PrefetchLane",
+        lambda m, dut: m.submodules.requests.i.payload.bytes.eq(dut.i.payload.block.raw_bytes),
+        ("watched_payload", "watched_is_stored")),
+    "a lane writes to an even page": (
+        "lane_requests", "PrefetchLane", lambda m, dut: m.submodules.requests.i.payload.address[12].eq(0),
+        ("watched_payload", "watched_is_stored")),
+    "a lane asks for a block that it discards": (
+        "lane_requests", "PrefetchLane",
+        lambda m, dut: m.submodules.requests.i.valid.eq(dut.i.valid & dut.i.ready & dut.i.payload.first),
+        ("only_what_entered", "level_is_told")),
     "the compressor's last beat is turned by an element": (
         "compressor_lines16_2", "Compressor", lambda m, dut: dut.o.payload.data.eq(Mux(
             dut.o.payload.last, m.submodules.packer.o.payload.data.rotate_left(16),
@@ -235,7 +246,7 @@ def _names(violated: tuple[str, ...]) -> list[str]:
     "a row of the aggregator lacks a bit of a word", "the merger takes a row of data with every beat",
     "the distributor waits for a second lane", "the distributor gives a lane the rows of another one",
     "an odd block of the distributor has the address of the one before",
-    "the FIFO between clocks takes a transfer when it is full",
+    "a lane asks for half of a widened block", "the FIFO between clocks takes a transfer when it is full",
     "a switch of a network is stuck", of=FAULTS))
 def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     *fault, found_by = FAULTS[name]

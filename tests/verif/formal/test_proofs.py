@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,26 @@ def test_names_are_their_own_units_are_there_and_claims_are_sentences() -> None:
     for proof in PROOFS:
         assert (REPO / proof.unit).exists(), proof.name
         assert proof.claim[0].isupper() and proof.claim.endswith(".") and "{" not in proof.claim, proof.name
+
+
+def _table(name: str) -> list[list[tuple[str, list[str]]]]:
+    """The proofs in each column of a table of docs/verification.md, and the names behind each."""
+    page = (REPO / "docs" / "verification.md").read_text()
+    rows = page.partition(f"<!-- {name} -->")[2].partition(f"<!-- end of {name} -->")[0].strip().splitlines()[2:]
+    return [[(proof, re.findall(r"`(\w+)`", names)) for proof, names in re.findall(r"`(\w+)`:((?: `\w+`)+)", cell)]
+            for row in rows for cell in row.strip("|").split(" | ")]
+
+
+def test_what_the_page_composes_is_there() -> None:
+    promises, assumptions = _table("promises")[1::2], _table("assumptions")
+    assert len(promises) > 9 and len(assumptions) > 19 and all(promises) and all(assumptions)
+    named = [(proof, name, False) for cell in (*promises, *assumptions[1::2]) for proof, names in cell
+             for name in names] + [(proof, name, True) for cell in assumptions[::2] for proof, names in cell
+                                   for name in names]
+    built = {proof.name: proof.build() for proof in PROOFS if proof.name in {each for each, _, _ in named}}
+    for proof, name, assumed in named:
+        assert proof in built, proof
+        assert name in (built[proof].assumptions if assumed else built[proof].assertions), f"{proof}: {name}"
 
 
 def test_readme_says_how_many_there_are() -> None:
