@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.engine.axi.pages import Entry, PageTranslator
+from cdma.hdl.engine.axi.pages import Entry
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked
@@ -93,87 +93,3 @@ def test_a_stream_goes_on_in_its_second_large_page(size: int) -> None:
             pages[place // page_bytes] + place % page_bytes for place in range(0, page_bytes + 4096, 4096)]
 
     clocked(dut, take, traffic.ask, traffic.give_pages, memory.read)
-
-
-def _burst(dut: PageTranslator, ctx: Any, address: int, last: int = 0) -> None:
-    ctx.set(dut.i.payload, {"address": address, "len": 7, "last": last, "tail": 0})
-    ctx.set(dut.i.valid, 1)
-
-
-@pytest.mark.parametrize("size", range(10))
-def test_a_page_of_every_size_has_one_entry(size: int) -> None:
-    """Bursts at both ends of two pages and at each power of two within them, from 4 KiB up to 2 MiB: one that begins a
-    page waits for its entry, others do not; those of a stream without a list pass."""
-    dut = PageTranslator(_BITS, 32)
-    page_bytes = 4096 << size
-    inside = [0, 2048, *(4096 << bit for bit in range(size)), page_bytes - 4096, page_bytes - 2048]
-    places = sorted({page * page_bytes + place for page in (0, 1) for place in inside})
-    entries = [37 * page_bytes, 5 * page_bytes]
-    found: list[int] = []
-
-    async def bursts(ctx: Any) -> None:
-        ctx.set(dut.pages.paging, {"listed": 1, "size": size, "final": 1})
-        ctx.set(dut.begin, 1)
-        for place in places:
-            _burst(dut, ctx, place, last=place == places[-1])
-            await ctx.tick().until(dut.i.ready)
-        ctx.set(dut.pages.paging, {"listed": 0, "size": 0, "final": 1})
-        _burst(dut, ctx, 0x12345000, last=1)
-        await ctx.tick().until(dut.i.ready)
-        ctx.set(dut.i.valid, 0)
-
-    async def pages(ctx: Any) -> None:
-        for number, address in enumerate(entries):
-            await ctx.tick().repeat(60)
-            # Without its entry, no burst of a page has come.
-            assert len(found) == number * len(places) // 2
-            ctx.set(dut.pages.entries.payload, {"page": address >> 12, "state": Entry.GOOD})
-            ctx.set(dut.pages.entries.valid, 1)
-            await ctx.tick().until(dut.pages.entries.ready)
-            ctx.set(dut.pages.entries.valid, 0)
-        # There is one more, which no burst needs.
-        ctx.set(dut.pages.entries.valid, 1)
-        while True:
-            _, _, taken = await ctx.tick().sample(dut.pages.entries.ready)
-            assert not taken
-
-    async def take(ctx: Any) -> None:
-        ended = 0
-        ctx.set(dut.o.ready, 1)
-        while len(found) <= len(places):
-            _, _, valid, burst, done = await ctx.tick().sample(dut.o.valid, dut.o.payload, dut.pages.done)
-            ended += done
-            if valid:
-                found.append(burst.address)
-                # One cycle after the last burst of the stream has its address.
-                assert done == (len(found) == len(places))
-        assert found == [*(entries[place // page_bytes] + place % page_bytes for place in places), 0x12345000]
-        assert ended == 1 and Entry(ctx.get(dut.pages.bad)) is Entry.GOOD
-
-    clocked(dut, take, bursts, pages)
-
-
-def test_the_translator_drops_and_holds_back() -> None:
-    """No burst is given before ``begin``; ``drop`` takes them all, and none that was dropped uses an entry."""
-    dut = PageTranslator(_BITS, 32)
-
-    async def check(ctx: Any) -> None:
-        ctx.set(dut.pages.paging, {"listed": 1, "size": 0, "final": 0})
-        ctx.set(dut.pages.entries.payload, {"page": 3, "state": Entry.GOOD})
-        ctx.set(dut.pages.entries.valid, 1)
-        _burst(dut, ctx, 0)
-        for _ in range(5):
-            await ctx.tick()
-            assert not ctx.get(dut.i.ready) and not ctx.get(dut.o.valid)
-        ctx.set(dut.begin, 1)
-        ctx.set(dut.drop, 1)
-        for _ in range(5):
-            assert ctx.get(dut.i.ready) and not ctx.get(dut.pages.entries.ready)
-            await ctx.tick()
-            assert not ctx.get(dut.o.valid)
-        ctx.set(dut.drop, 0)
-        assert ctx.get(dut.pages.entries.ready)
-        await ctx.tick()
-        assert ctx.get(dut.o.valid) and ctx.get(dut.o.payload.address) == 0x3000
-
-    clocked(dut, check)
