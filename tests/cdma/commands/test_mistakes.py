@@ -215,6 +215,7 @@ timeline vgg16 --link 0 | must be a number above 0
 timeline vgg16 --list | give one of
 timeline vgg16 --policy budget | --policy budget and --budget GB belong together
 timeline vgg16 --profile gone.json --efficiency 0.5 | leave --efficiency out
+timeline gone.json | cannot read gone.json
 timeline vgg16 --profile gone.json | cannot read gone.json
 timeline vgg16 --schedule queue --ahead 5 | must be a number of blocks, as 2blocks, or all
 timeline vgg16 --shards 0 | must be a whole number of 1 or more

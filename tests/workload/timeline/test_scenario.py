@@ -45,8 +45,7 @@ def test_study_by_hand(tmp_path: Path) -> None:
 
 
 def test_what_is_refused() -> None:
-    for scenario, says in ((Scenario("lenet"), "there is no network 'lenet'"),
-                           (Scenario("nin", "k80"), "there is no GPU 'k80'"),
+    for scenario, says in ((Scenario("nin", "k80"), "there is no GPU 'k80'"),
                            (Scenario("nin", policy="some"), "there is no policy 'some'"),
                            (Scenario("nin", policy="budget"), "the policy budget needs a budget"),
                            (Scenario("nin", shards=0), "shared by 1 GPU or more, not 0"),
