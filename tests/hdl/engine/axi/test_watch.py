@@ -13,14 +13,13 @@ from amaranth.hdl import Module, Signal, Value
 from cdma.hdl.engine.axi import watch
 from cdma.hdl.engine.axi.reader import AxiReader
 from cdma.hdl.engine.axi.signature import axi_read, axi_write
-from cdma.hdl.engine.axi.watch import Metronome, PortWatch, read_answers, write_answers
+from cdma.hdl.engine.axi.watch import Metronome, read_answers, write_answers
 from cdma.hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked, pulse, settled
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give
 
 _BEAT_BYTES = 16
-_PERIOD = 40
 
 
 @pytest.mark.parametrize("part_bits", [2, 8])
@@ -61,59 +60,6 @@ def test_a_limit_that_is_changed_makes_no_tick() -> None:
                 _, _, tick = await ctx.tick().sample(dut.tick)
                 latest = latest or tick
         assert not latest
-
-    clocked(dut, process)
-
-
-@pytest.mark.parametrize(("case", "events", "silent"), [
-    ("asked in both periods", {3: "tick", 13: "tick"}, 14),
-    ("asked before the change", {3: "tick", 8: "restart", 13: "tick", 23: "tick"}, 24),
-    ("asked and changed at once", {3: "tick", 13: "tick restart", 23: "tick", 33: "tick"}, 34),
-    ("silent before the change", {3: "tick", 13: "tick", 16: "restart", 23: "tick"}, 14),
-])
-def test_a_period_that_changes_begins_anew(case: str, events: dict[int, str], silent: int) -> None:
-    dut = PortWatch()
-    seen = []
-
-    async def process(ctx: Any) -> None:
-        for cycle in range(40):
-            for name in ("tick", "restart"):
-                ctx.set(getattr(dut, name), name in events.get(cycle, "").split())
-            _, _, now = await ctx.tick().sample(dut.silent)
-            seen.append(now)
-
-    clocked(dut, process)
-    assert seen == [cycle >= silent for cycle in range(40)], case
-
-
-def test_a_port_is_silent_after_one_to_two_periods() -> None:
-    dut = PortWatch()
-
-    async def process(ctx: Any) -> None:
-        now = 0
-
-        async def step() -> int:
-            nonlocal now
-            ctx.set(dut.tick, now % _PERIOD == 0)
-            now += 1
-            await ctx.tick()
-            return ctx.get(dut.silent)
-
-        rng = random.Random(2)
-        for _ in range(60):
-            ctx.set(dut.answers, 1)
-            for _ in range(rng.randrange(1, 3 * _PERIOD)):
-                assert not await step() or now < 3
-            ctx.set(dut.answers, 0)
-            waited = 0
-            while not await step():
-                waited += 1
-            assert _PERIOD <= waited <= 2 * _PERIOD + 1
-            for _ in range(rng.randrange(2 * _PERIOD)):
-                assert await step()
-            ctx.set(dut.answers, 1)
-            await step()
-            assert not await step()
 
     clocked(dut, process)
 
