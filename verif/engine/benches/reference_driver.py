@@ -49,35 +49,6 @@ async def there_and_back(dut: Any) -> None:
 
 
 @cocotb.test()
-async def events_and_counters(dut: Any) -> None:
-    """An enabled event raises the interrupt until it is taken; counters count since they were last taken."""
-    bench, software = await started(dut)
-    tensor = random_tensor(bench.rng, bench.config, narrows=False)
-    offload = bench.offload(tensor)
-    await bench.load()
-    for enabled in ((), ("OFFLOAD_ERROR",)):
-        assert await software.call("enable_interrupts", *enabled) == 0
-        assert await software.transfer(replace(offload, capacity=0)) == Status.DESTINATION_TOO_SMALL
-        assert int(dut.irq.value) == bool(enabled)
-        assert await software.call("take_events") == {"OFFLOAD_ERROR"}
-        await bench.control.wait(2)
-        assert int(dut.irq.value) == 0
-        assert await software.call("take_events") == set()
-    # Events of write-back are there only where it was built.
-    built = 0 if bench.config.write_back else Code.NOT_BUILT
-    events = (f"{each.name}_WRITE_BACK_ERROR" for each in Operation)
-    assert await software.call("enable_interrupts", *events) == built
-    assert await software.call("enable_interrupts") == 0
-    await software.call("take_counters", Operation.OFFLOAD)
-    assert await software.transfer(offload) == Status.OK
-    right = await bench.control.channels[Operation.OFFLOAD].counters()
-    counted = await software.call("take_counters", Operation.OFFLOAD)
-    assert {name.upper(): value for name, value in counted.items()} == right
-    assert right["RAW_BYTES"] == tensor.raw.size and right["BUSY_CYCLES"]
-    assert not any((await software.call("take_counters", Operation.OFFLOAD)).values())
-
-
-@cocotb.test()
 async def a_timeout_in_mid_transfer(dut: Any) -> None:
     """After a blocking call gave up, the next one returns its own result, and the late one is dropped."""
     bench, software = await started(dut)
