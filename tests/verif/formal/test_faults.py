@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data
 
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.common.counters import part_carries
 from cdma.hdl.engine.control import control
 from cdma.hdl.engine.link import crc32c
 from cdma.verif.formal import solver
@@ -32,6 +37,42 @@ def _any_error(m: Module, dut: Any) -> Any:
     return dut.fault.valid.eq(failed)
 
 
+def _targets(statements: Any) -> Iterator[Signal]:
+    """Signals that are assigned, not those of state machines."""
+    for statement in statements:
+        if hasattr(statement, "lhs"):
+            yield from statement.lhs._lhs_signals()
+        for _, inner, _ in getattr(statement, "cases", ()):
+            yield from _targets(inner)
+
+
+def _inside(m: Module, name: str) -> Signal:
+    """A signal that a component assigns, by its name; a register, if there is one of the name."""
+    m.d.comb += []      # ends the last condition
+    return next(signal for domain in ("sync", "comb") for signal in _targets(m._statements[domain])
+                if signal.name == name)
+
+
+def _again(m: Module, statement: Any) -> list[Any]:
+    """Registers assigned in another way."""
+    m.d.sync += statement
+    return []
+
+
+def _phase_kept(m: Module, dut: Any) -> list[Any]:
+    """The entry after a failure has the phase of the one that was to follow."""
+    phase = _inside(m, "next_phase")
+    with m.If(dut.back):
+        m.d.sync += phase.eq(phase)
+    return []
+
+
+def _first_4_kib(m: Module, dut: Any) -> list[Any]:
+    """The limit of a window is compared with the beginning of a page."""
+    page = data.View(dut.entries.payload.shape(), _inside(m, "checked")).page
+    return _again(m, _inside(m, "behind").eq(part_carries(dut.window.limit, ~page)))
+
+
 FAULTS: dict[str, Any] = {
     "the skid buffer takes a transfer when it is full": (
         "skid", "Skid", lambda m, dut: dut.i.ready.eq(1), ("level_fits", "level_is_flags", "watched_is_stored")),
@@ -46,6 +87,32 @@ FAULTS: dict[str, Any] = {
     "an entry that could not be read is not told": (
         "interrupt", "Interrupt", lambda m, dut: dut.status.offload_ring_error.eq(0),
         ("offload_ring_error_stays_until_cleared", "high_while_one_is_enabled")),
+    "a record in the cycle of a report has no time of its own": (
+        "coalescer", "Coalescer", lambda m, dut: _inside(m, "begins").eq(~_inside(m, "waits")),
+        ("reported_in_time", "reported_by_number_time_or_flush", "age_is_held", "time_is_held", "flags_are_held",
+         "carries_are_held")),
+    "a write of the time limit makes a tick": (
+        "metronome", "Metronome",
+        lambda m, dut: _again(m, dut.tick.eq(_inside(m, "before") & ~_inside(m, "chosen"))),
+        ("tick_0_at_the_end", "tick_1_at_the_end")),
+    "a change of the time limit does not restart": (
+        "metronome", "Metronome", lambda m, dut: _again(m, dut.restart.eq(0)), ("restarts_after_a_change",)),
+    "the decompressor takes a torn tag for an end": (
+        "malformed_lines32", "Decompressor", lambda m, dut: dut.error.code.eq(
+            Mux(m.submodules.skid.o.payload.code == ErrorCode.TRUNCATED_TAG, ErrorCode.OK,
+                m.submodules.skid.o.payload.code)),
+        ("verdict_is_that_of_the_format",)),
+    "the decompressor reports the first line": (
+        "malformed_lines32", "Decompressor", lambda m, dut: dut.error.line.eq(0), ("line_of_the_fault",)),
+    "the block decompressor takes a missing element for one that is there": (
+        "malformed_bfloat16_1", "BlockDecompressor", lambda m, dut: dut.error.code.eq(Mux(
+            m.submodules.downsizer.o.payload.error.code == PayloadError.BAD_TAG, PayloadError.OK,
+            m.submodules.downsizer.o.payload.error.code)),
+        ("verdict_is_that_of_the_format",)),
+    "a failed record's entry keeps the phase of the next pass": (
+        "write_back_ring", "Ring", _phase_kept, ("phase_of_the_next",)),
+    "only the first 4 KiB of a page are compared": (
+        "page_window", "PageList", _first_4_kib, ("page_ends_inside", "comparisons_are_held")),
     "the reader withdraws an address": (
         "reader", "AxiReader", lambda m, dut: dut.axi.arvalid.eq(m.submodules.splitter.o.valid & ~dut.stop),
         ("read.AXI4_AR_VALID_STABLE", "open_are_those_taken_and_the_one_shown")),
@@ -235,7 +302,9 @@ def _names(violated: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize("name", usually(
     "the skid buffer takes a transfer when it is full", "the coalescer reports a cycle early after a flush",
-    "a pulse follows on another one", "the reader withdraws an address",
+    "a pulse follows on another one", "a record in the cycle of a report has no time of its own",
+    "a write of the time limit makes a tick", "a failed record's entry keeps the phase of the next pass",
+    "only the first 4 KiB of a page are compared", "the reader withdraws an address",
     "the writer marks no last beat", "the writer's tail has the strobes of a whole beat",
     "an odd page of 4 KiB is taken for the one before", "a page outside of the window is stored as a good one",
     "a window changes while it is used", "a transfer goes to another address than its descriptor says",

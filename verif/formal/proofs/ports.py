@@ -6,16 +6,19 @@ their address) and what the crossing's resets do: a port opens again when nothin
 
 from __future__ import annotations
 
-from amaranth.hdl import Mux, Signal, Value
+from amaranth.hdl import Array, Const, Mux, Signal, Value
 
 from cdma.hdl.engine.axi.isolation import AxiIsolation
 from cdma.hdl.engine.axi.signature import Resp, axi_full
-from cdma.hdl.engine.axi.watch import PortWatch
+from cdma.hdl.engine.axi.watch import Metronome, PortWatch
 from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 from cdma.verif.formal.proofs.parts import choose
 
 __all__ = ["PROOFS"]
+
+_MOST = 8
+"""The longest limit of the proof of the metronome: of longer ones the counter's carries come late."""
 
 _OUTSTANDING, _BEATS = 4, 4
 
@@ -116,9 +119,43 @@ def _watch(h: Harness) -> None:
     h.cover("silent_in_spite_of_a_restart", dut.silent & restarted)
 
 
+def _metronome(h: Harness) -> None:
+    """A tick of a limit of n comes when 2^n cycles of its counter end, two cycles later, and at no other time; none is
+    made of a change of limits, which restarts in the second cycle after it (n of 1 to {most})."""
+    dut = h.add("dut", Metronome(2))
+    limits = [h.free(range(_MOST + 1), f"limit_{number}") for number in range(2)]
+    h.m.d.comb += [given.eq(limit) for given, limit in zip(dut.limit, limits, strict=True)]
+    since = Signal(3, name="cycles")
+    h.m.d.sync += since.eq(Mux(since.all(), since, since + 1))
+    changes: Value = Const(0, 1)
+    counter = h.inner("dut.counter_0")
+    same: list[Value] = []
+    for number, limit in enumerate(limits):
+        before = [limit]
+        for age in range(1, 4):
+            before.append(h.past(before[-1], f"limit_{number}_{age}"))
+        changes = changes | (limit != before[1])
+        ended = Array(Const(0, 1) if not each else counter[:each] == 2 % (1 << each) for each in range(_MOST + 1))
+        h.assume(f"limit_{number}_is_short", limit <= _MOST)
+        for name, age in (("chosen", 1), ("before", 2)):    # what the registers hold: bits of earlier counts
+            earlier = (counter - age)[:len(counter)]
+            bit = Array([Const(0, 1), *earlier])[before[age]]
+            h.check(f"{name}_{number}_is_held", (since < 4) | (h.inner(f"dut.{name}")[number] == bit))
+        same.append(h.named(f"ends_{number}", (before[2] == before[3]) & ended[before[2]]))
+    changed = h.free(1, "changed")
+    h.m.d.comb += dut.changed.eq(changed)
+    h.assume("changes_are_told", changed == changes)
+    restarts = h.past(h.past(changed, "changed"), "changed_before")
+    h.check("restarts_after_a_change", dut.restart == restarts)
+    for number, ends in enumerate(same):
+        h.check(f"tick_{number}_at_the_end", (since < 4) | (dut.tick[number] == (ends & ~restarts)))
+    h.cover("both", dut.tick.all() & (limits[0] == 2) & (limits[1] == 3))
+
+
 PROOFS = (
     Proof("isolation", "hdl/engine/axi/isolation.py", _isolation, cover_depth=14,
           words={"outstanding": _OUTSTANDING, "beats": _BEATS}),
+    Proof("metronome", "hdl/engine/axi/watch.py", _metronome, depth=4, cover_depth=20, words={"most": _MOST}),
     Proof("port_watch", "hdl/engine/axi/watch.py", _watch),
 )
 """Proofs of ports."""
