@@ -45,7 +45,7 @@ _EXAMPLES = """\
 SECTION_NAMES = ("engine_shipped", "engine_dense", "toggles", "engine", "engine_scaling", "engine_small",
                  "engine_pages", "engine_write_back", "engine_fragments", "engine_area", "engine_estimates", "shipped",
                  "throughput", "area", "timing", "timing_plain", "block_shipped", "block_throughput", "block_area",
-                 "block_timing", "block_pnr", "timing_units", "engine_options", "pnr", "pnr_units", "sweep", "golden")
+                 "block_timing", "block_pnr", "timing_units", "engine_options", "pnr", "sweep", "golden")
 """The sections of :data:`cdma.measure.bench.SECTIONS`, which the parser names without importing what measures them."""
 
 _IN_CELLS = ("timing", "timing_plain", "block_timing", "timing_units", "engine_options", "sweep")

@@ -12,7 +12,6 @@ from cdma.console.progress import Progress
 from cdma.golden import bench
 from cdma.golden.codec.coding import Coding
 from cdma.golden.results import to_json
-from cdma.hdl.codec.coding import ELEMENT_BITS
 from cdma.hdl.config.block_core import block_preset_names, load_block
 from cdma.hdl.config.catalog import Design
 from cdma.hdl.config.core import load, preset_names
@@ -22,24 +21,27 @@ from cdma.measure.arrays import arrays_by_element, arrays_with_codings
 from cdma.measure.options import PEER_CORES, engine_options
 from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
 from cdma.synth.area.area import area, engine_area
-from cdma.synth.pnr.place import place, place_units
+from cdma.synth.pnr.place import place
 from cdma.synth.timing.clocks import engine_timing, timing, unit_clocks
 from cdma.synth.timing.estimate import estimate
 from cdma.synth.timing.sweep import sweep
+from cdma.synth.units.hierarchy import Design as Part
 from cdma.verif.core import throughput as cores
 from cdma.verif.engine import throughput as engines
 from cdma.workload.data import SUMS, shipped, shipped_dumps
 
-__all__ = ["PLACED_ENGINES", "SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
+__all__ = ["SECTIONS", "TIMED_ENGINES", "Setup", "measured"]
 
 TIMED_ENGINES = ("engine", "paper")
 """The presets of engines that are timed in cells. Those with short blocks have memories that are too small for macros:
 mapping builds them from registers, and does not buffer nets that drive a hundred registers."""
 
-PLACED_ENGINES = {"tiny": load_engine("tiny"), "engine_zvc": load_engine("engine").replace(
-    name="cdma_engine_zvc", codings=tuple(f"zvc{bits}" for bits in ELEMENT_BITS))}
-"""The engines whose units are placed and routed: the default one without exponents, because with them it is larger than
-the part. Only the tiny one is placed as a whole too: nextpnr does not route the default one within hours."""
+_PLACED_ENGINES = {"tiny --set pipeline=fast": load_engine("tiny").replace(pipeline="fast"),
+                   "lean": load_engine("lean")}
+"""The engines that are placed and routed as a whole; the default one has more block RAMs than nextpnr routes."""
+
+_ESTIMATED_UNITS = ("offload.aggregator", "prefetch.distributor")
+"""Units of ``wide``, whose link has 64 bytes, that are estimated by themselves."""
 
 _TARGETS = ("generic", "ecp5", "xilinx7")
 _LINKS = (32, 64)
@@ -53,7 +55,6 @@ are built for it only what goals are set for."""
 _DEVICE, _SEEDS = "LFE5U-85F", 3
 _SPEED, _SLOWER = 8, 6
 _HOWS: tuple[dict[str, Any], ...] = ({"how": engines.QUICK}, {"how": engines.SLOW})
-_BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
 _FAST_BYTES = 32
 """Beats of the block cores that are placed in the pipeline for FPGAs too."""
 
@@ -143,9 +144,15 @@ def _engine_area(setup: Setup, progress: Progress) -> list[Any]:
 
 
 def _engine_estimates(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
-    """The engines on UltraScale+, in the pipeline for FPGAs."""
-    return [{"preset": name} | estimate(load_engine(name).replace(pipeline="fast"), "ultrascale+", progress)
-            for name in _each(engine_preset_names(), "estimating {}", progress)]
+    """The engines on UltraScale+, in the pipeline for FPGAs, and units of the widest."""
+    jobs: dict[str, EngineConfig | Part] = {
+        name: load_engine(name).replace(pipeline="fast") for name in engine_preset_names()}
+    wide = Part.of(jobs["wide"], progress)
+    for unit in _ESTIMATED_UNITS:
+        module = wide.paths()[unit]
+        jobs[f"wide: {unit}"] = Part(wide.part(module, ()), module)
+    return [{"preset": name} | estimate(jobs[name], "ultrascale+", progress)
+            for name in _each(jobs, "estimating {}", progress)]
 
 
 def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
@@ -210,9 +217,10 @@ def _timing_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
 
 
 def _pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
-    jobs: dict[str, Design] = {**{name: load(name) for name in preset_names()}, "tiny": PLACED_ENGINES["tiny"]}
+    jobs: dict[str, Design] = {**{name: load(name) for name in preset_names()}, **_PLACED_ENGINES}
+    tiny = next(iter(_PLACED_ENGINES))
     return [*(_placed(name, config, _SPEED, progress) for name, config in jobs.items()),
-            *(_placed(name, jobs[name], _SLOWER, progress) for name in _BOTH_SPEEDS)]
+            _placed(tiny, jobs[tiny], _SLOWER, progress)]
 
 
 def _block_pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
@@ -226,14 +234,6 @@ def _block_pnr(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
 def _placed(name: str, config: Design, speed: int, progress: Progress) -> dict[str, Any]:
     return {"preset": name} | _without_stages(place(config, device=_DEVICE, speed=speed, seeds=_SEEDS,
                                                     progress=progress))
-
-
-def _pnr_units(setup: Setup, progress: Progress) -> list[dict[str, Any]]:
-    rows = []
-    for name, config in PLACED_ENGINES.items():
-        found = place_units(config, device=_DEVICE, speed=_SPEED, progress=progress)
-        rows.append({"preset": name} | found | {"units": list(map(_without_stages, found["units"]))})
-    return rows
 
 
 def _without_stages(row: dict[str, Any]) -> dict[str, Any]:
@@ -271,7 +271,7 @@ SECTIONS: dict[str, Section] = {
     "block_pnr": _block_pnr,
     "timing_units": _timing_units,
     "engine_options": lambda setup, progress: engine_options(setup.library, progress),
-    "pnr": _pnr, "pnr_units": _pnr_units,
+    "pnr": _pnr,
     "sweep": lambda setup, progress: sweep(liberty=setup.library, progress=progress),
     "golden": _golden}
 """What measures each section, in the order of the file."""

@@ -101,6 +101,8 @@ class ProtectedMemory(wiring.Component):
         Rows.
     parts : int, optional
         Parts of a row that are written apart, all of the same width.
+    attrs : dict, optional
+        Its attributes for synthesis.
 
     Members
     -------
@@ -114,7 +116,8 @@ class ProtectedMemory(wiring.Component):
         In the cycle after ``check``: a part had an error.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int, parts: int = 1):
+    def __init__(self, shape: ShapeLike, depth: int, parts: int = 1, attrs: dict[str, str] | None = None):
+        self._attrs = attrs
         self._width, self._depth, self._parts = Shape.cast(shape).width, depth, parts
         address = ceil_log2(depth)
         super().__init__({
@@ -136,7 +139,7 @@ class ProtectedMemory(wiring.Component):
         m = Module()
         part = self._width // self._parts
         each = part + _parities(part)
-        m.submodules.rows = memory = Memory(shape=self._parts * each, depth=self._depth, init=[])
+        m.submodules.rows = memory = Memory(shape=self._parts * each, depth=self._depth, init=[], attrs=self._attrs)
         into, out = memory.write_port(granularity=each), memory.read_port()
         m.submodules.check = check = ParityCheck(self._width, self._parts)
         armed, hit = Signal(), Signal()
@@ -206,6 +209,9 @@ def stream_fifo(shape: ShapeLike, depth: int, protected: bool) -> StreamFifo | P
     return ProtectedFifo(shape, depth) if protected else StreamFifo(shape, depth)
 
 
-def memory_of(shape: ShapeLike, depth: int, protected: bool, parts: int = 1) -> Any:
+def memory_of(shape: ShapeLike, depth: int, protected: bool, parts: int = 1,
+              attrs: dict[str, str] | None = None) -> Any:
     """A memory, with or without parity; ports as those of :class:`amaranth.lib.memory.Memory`."""
-    return ProtectedMemory(shape, depth, parts) if protected else Memory(shape=shape, depth=depth, init=[])
+    if protected:
+        return ProtectedMemory(shape, depth, parts, attrs)
+    return Memory(shape=shape, depth=depth, init=[], attrs=attrs)

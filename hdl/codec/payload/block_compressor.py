@@ -109,7 +109,7 @@ class BlockCompressor(wiring.Component):
 
     Latency: 12 cycles from the last beat of a block to the first row of its payload, 20 if that row has data as well as
     tags (beats of 32 bytes, elements of 32 bits); 29 with metadata and data in that row. In the pipeline ``fast`` these
-    are 14, 23 and 35. Throughput: 1 raw beat or 1 row of payload per cycle, whichever there are more of.
+    are 14, 24 and 36. Throughput: 1 raw beat or 1 row of payload per cycle, whichever there are more of.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class BlockCompressor(wiring.Component):
         m.submodules.reader = reader = BlockReader(*self._shape)
         m.submodules.packer = packer = RowPacker(n, sizes, self._pipeline, exponents)
         m.submodules.rows = rows = stream_fifo(packed_row_layout(n), waiting, self._protected)
-        m.submodules.merger = merger = Merger(*self._shape, self._for_lane)
+        m.submodules.merger = merger = Merger(*self._shape, self._for_lane, self._pipeline)
         row_room = Signal()
         m.d.sync += row_room.eq(rows.level <= waiting - _STOP)
         m.d.comb += [rows.i.valid.eq(packer.o.valid & row_room), rows.i.payload.eq(packer.o.payload),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -12,7 +14,7 @@ from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.hdl.codec.line_record import GROUP_BYTES, GROUPS, WHOLE_WIDTH, line_record_layout
 from cdma.hdl.codec.payload.exponent_range import ExponentRange
 from cdma.hdl.codec.payload.tag_writer import group_counts_layout
-from cdma.hdl.common.bits import pick
+from cdma.hdl.common.bits import length, pick
 
 __all__ = ["LineMetadata"]
 
@@ -210,12 +212,13 @@ class LineMetadata(wiring.Component):
         width, whole, narrower, stores = Signal(3), Signal(), Signal(), Signal()
         # The base of the last line that had one, if the block has had any.
         base, had = Signal(8, reset_less=True), Signal()
-        low, high = (_larger(m, widths[k], widths[k + 1], self._pipeline) for k in (0, 2))
+        fast = self._pipeline == "fast"
+        pairs = [] if fast else [_larger(m, widths[k], widths[k + 1]) for k in (0, 2)]
         less = [Mux(short[2], _LESS, short[:2] | short[2].replicate(2))
                 for short in (_difference(m, width, each) for each in widths)]
         kept = narrower & ~whole
         m.d.comb += [
-            width.eq(_larger(m, low, high, self._pipeline)),
+            width.eq(length(Cat(_largest(widths), 0))[:3] if fast else _larger(m, *pairs)),
             whole.eq(width == _WHOLE),
             narrower.eq(Cat((each != width) & count.any() for each, count in zip(widths, counts, strict=True)).any()),
             stores.eq(facts.some & ~whole),
@@ -248,10 +251,17 @@ class LineMetadata(wiring.Component):
             bits, rest = Signal(4, name=f"bits_{group}"), Signal(4, name=f"rest_{group}", reset_less=True)
             elements = Signal.like(counts[group], name=f"elements_{group}", reset_less=True)
             taken = Signal.like(elements, name=f"bytes_{group}", reset_less=True)
-            least = Mux(width > _LESS, width - _LESS, 0)
-            m.d.comb += bits.eq(Mux(width == _WHOLE, WHOLE_WIDTH, _larger(m, widths[group], least[:3], self._pipeline)))
+            if self._pipeline == "fast":
+                own, line = _steps(widths[group]), _largest(widths)
+                flags = Cat(own | line[_LESS:], 0) | line[-1].replicate(WHOLE_WIDTH)
+                m.d.comb += bits.eq(length(flags))
+                less = length(Cat(flags[1:], 0))
+            else:
+                least = Mux(width > _LESS, width - _LESS, 0)
+                m.d.comb += bits.eq(Mux(width == _WHOLE, WHOLE_WIDTH, _larger(m, widths[group], least[:3])))
+                less = bits - bits.any()
             product = (Mux(rest[0], elements, 0) + Mux(rest[1], elements << 1, 0)) + Mux(rest[2], elements << 2, 0)
-            m.d.sync += [rest.eq(Mux(facts.signs, bits, bits - bits.any())),
+            m.d.sync += [rest.eq(Mux(facts.signs, bits, less)),
                          elements.eq(pick(step, [Value.cast(counts[k]) for k in range(group, GROUPS, side)])),
                          taken.eq(Mux(rest[3], elements, (product + 7) >> 3))]
             rest_bytes.append(taken)
@@ -267,17 +277,25 @@ class LineMetadata(wiring.Component):
             m.d.sync += [self.rests.eq(Mux(fresh, Const(0), self.rests) + sum(rest_bytes, Const(0))), fresh.eq(ends)]
 
 
-def _larger(m: Module, a: Value, b: Value, pipeline: str = "small") -> Value:
-    """The larger one of two numbers of the same width; in ``fast`` by logic, since tools for FPGAs compare with a carry
-    chain, which takes longer for a few bits."""
+def _larger(m: Module, a: Value, b: Value) -> Value:
+    """The larger one of two numbers of the same width."""
     found = Signal(max(len(Value.cast(a)), len(Value.cast(b))), name="larger")
-    above = a > b
-    if pipeline == "fast":
-        above = Const(0)
-        for one, other in zip(a, b, strict=True):
-            above = Mux(one ^ other, one, above)
-    m.d.comb += found.eq(Mux(above, a, b))
+    m.d.comb += found.eq(Mux(a > b, a, b))
     return found
+
+
+def _steps(number: Value) -> Value:
+    """A flag for each of 1, 2, 3, ... that the number reaches, by logic: tools for FPGAs compare with a carry chain,
+    which takes longer for a few bits."""
+    steps: list[Value] = []
+    for bit in number:
+        steps = [*(bit | step for step in steps), bit, *(bit & step for step in steps)]
+    return Cat(steps)
+
+
+def _largest(numbers: Any) -> Value:
+    """The flags of :func:`_steps` of the largest number."""
+    return reduce(or_, map(_steps, numbers))
 
 
 def _difference(m: Module, a: Value, b: Value) -> Signal:

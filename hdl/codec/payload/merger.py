@@ -64,6 +64,8 @@ class Merger(wiring.Component):
         Those that can be coded with exponents.
     for_lane : bool
         Whether elements are counted beside a block.
+    pipeline : str
+        ``small`` or ``fast``: in ``fast``, rows of metadata are counted without waiting for whether one leaves.
 
     Members
     -------
@@ -85,7 +87,8 @@ class Merger(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
-                 for_lane: bool = False):
+                 for_lane: bool = False, pipeline: str = "small"):
+        self._pipeline = pipeline
         self._beat_bytes = beat_bytes
         layout = packed_block_layout(beat_bytes, tuple(sorted(sizes)), block_bytes, exponents, for_lane)
         super().__init__({
@@ -108,6 +111,9 @@ class Merger(wiring.Component):
         behind = Signal(range((1 << len(coming.payload_bytes)) >> shift), reset_less=True)
         final, has_data, has_bytes = (Signal(name=name, reset_less=True) for name in ("final", "has_data", "has_bytes"))
         takes, goes, pops = Signal(), Signal(), Signal()
+        gone, less = untaken <= pops, untaken - pops
+        if self._pipeline == "fast":
+            gone, less = (untaken == 0) | ((untaken == 1) & pops), Mux(pops, untaken - 1, untaken)
         # The row has metadata; it has data behind them. Both are registered.
         on_metadata, mixed, reads = Signal(), Signal(), Signal()
         part, tail = block.metadata_words[:words], block.payload_bytes[:shift]
@@ -120,7 +126,7 @@ class Merger(wiring.Component):
             # Those that do not leave are dropped.
             self.i_metadata.ready.eq(Mux(on_metadata & ~sent, goes, active & (untaken != 0))),
             pops.eq(self.i_metadata.valid & self.i_metadata.ready),
-            takes.eq(~active | ((sent | (goes & final)) & (untaken <= pops))),
+            takes.eq(~active | ((sent | (goes & final)) & gone)),
             self.i.ready.eq(takes),
             self.o.payload.last.eq(final),
             self.o.payload.keep.eq(Mux(final & ((tail != 0) | ~has_bytes), Cat(thermometer(tail, n)), (1 << n) - 1)),
@@ -130,7 +136,7 @@ class Merger(wiring.Component):
             place = slice(8 * WORD_BYTES * word, 8 * WORD_BYTES * (word + 1))
             m.d.comb += self.o.payload.data[place].eq(Mux(
                 on_metadata & (~mixed | tagged[word]), self.i_metadata.payload[place], self.rows.payload.data[place]))
-        m.d.sync += untaken.eq(Mux(takes, coming.metadata_rows, untaken - pops))
+        m.d.sync += untaken.eq(Mux(takes, coming.metadata_rows, less))
         whole = coming.metadata_words >> words
         some = coming.metadata_words[:words].any()
         with m.If(takes):

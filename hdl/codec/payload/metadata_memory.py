@@ -10,11 +10,15 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cdma.hdl.common.protected import ProtectedMemory, memory_of, protection
+from cdma.hdl.common.stage import behind
 
 __all__ = ["WORDS", "MetadataMemory", "word_place_layout", "word_read_signature"]
 
 WORDS = 8
 """Words of a beat. A word of metadata is what is read in a cycle; it is not the 4-byte word of the block stream."""
+
+_SHALLOW_ROWS = 32
+"""Rows of a memory that an FPGA may build from look-up tables."""
 
 
 def word_place_layout(rows: int) -> data.StructLayout:
@@ -60,6 +64,9 @@ class MetadataMemory(wiring.Component):
         Beats of a row: 1, 2 or 4.
     protected : bool, optional
         With parity.
+    pipeline : str, optional
+        ``small`` or ``fast``: in ``fast``, a memory of up to 32 rows asks for look-up tables, since block RAM shows
+        late what it reads; and rows are written a cycle later, since it is known late that one is.
 
     Members
     -------
@@ -77,7 +84,9 @@ class MetadataMemory(wiring.Component):
         need, of rows that are not written yet: these are not checked.
     """
 
-    def __init__(self, beat_bytes: int, rows: int, readers: int, beats: int = 1, protected: bool = False):
+    def __init__(self, beat_bytes: int, rows: int, readers: int, beats: int = 1, protected: bool = False,
+                 pipeline: str = "small"):
+        self._pipeline = pipeline
         self._protected = protected
         self._beat_bytes = beat_bytes
         self._rows = rows
@@ -91,8 +100,10 @@ class MetadataMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         row_bits, word_bits = ceil_log2(self._rows), ceil_log2(WORDS * self._beats)
+        depth = (1 << row_bits) + self._rows
+        attrs = {"ram_style": "distributed"} if self._pipeline == "fast" and depth <= _SHALLOW_ROWS else {}
         m.submodules.memory = memory = memory_of(
-            8 * self._beats * self._beat_bytes, (1 << row_bits) + self._rows, self._protected)
+            8 * self._beats * self._beat_bytes, depth, self._protected, attrs=attrs)
         into, out = memory.write_port(), memory.read_port()
         row = Cat(self.row, self.slot) if self._rows > 1 else self.slot
         earlier: Value = Const(0)
@@ -104,9 +115,13 @@ class MetadataMemory(wiring.Component):
             earlier = earlier | read.want
         place = Signal(word_place_layout(self._beats * self._rows))
         which = Signal(word_bits, reset_less=True)
+        write, row, written = self.write, row, self.data
+        if self._pipeline == "fast":
+            write = behind(m, Const(1), self.write, "write_late", init=0)
+            row, written = behind(m, Const(1), row, "row_late"), behind(m, Const(1), self.data, "data_late")
         m.d.comb += [
             Value.cast(place).eq(places),
-            into.en.eq(self.write), into.addr.eq(row), into.data.eq(self.data),
+            into.en.eq(write), into.addr.eq(row), into.data.eq(written),
             out.en.eq(earlier), out.addr.eq(Value.cast(place)[word_bits:]),
             self.word.eq(out.data.word_select(which, self._beat_bytes)),
         ]

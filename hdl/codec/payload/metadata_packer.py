@@ -13,6 +13,7 @@ from cdma.hdl.codec.coding import LINE_BYTES, WORD_BYTES, element_layout, most_m
 from cdma.hdl.common.bits import length, thermometer
 from cdma.hdl.common.protected import ProtectedMemory, memory_of, protection
 from cdma.hdl.common.row_fifo import RowFifo
+from cdma.hdl.common.stage import behind
 
 __all__ = ["QUARTERS", "SECTIONS", "MetadataPacker", "joining_layout", "most_metadata_rows"]
 
@@ -76,8 +77,9 @@ class MetadataPacker(wiring.Component):
     46     what is held is written
     =====  ==========================================================================
 
-    A block without line metadata takes a cycle for each row; its first row is on ``o`` in cycle 4. Line metadata, and
-    tags behind it, come a cycle later in the pipeline ``fast``, which has a register in front of the rotation.
+    A block without line metadata takes a cycle for each row; its first row is on ``o`` in cycle 4. In the pipeline
+    ``fast``, which has registers in front of the rotation and in front of the rows, line metadata and the tags behind
+    it come two cycles later, and other rows one.
 
     Parameters
     ----------
@@ -88,7 +90,8 @@ class MetadataPacker(wiring.Component):
     exponents : tuple of int
         Those that can be coded with exponents.
     pipeline : str
-        ``small`` or ``fast``: ``fast`` adds a stage behind the memories, for those whose output is late.
+        ``small`` or ``fast``: ``fast`` adds a stage behind the memories, for those whose output is late, and one in
+        front of the rows.
     protected : bool, optional
         With parity.
 
@@ -295,10 +298,14 @@ class MetadataPacker(wiring.Component):
             total.eq(Mux(now.pad, aligned, fill + length(kept))),
             flushes.eq(now.quarter & now.end),
             emits.eq(now.quarter & (total[-1] | (now.end & (fill != 0)))),
-            rows.enable.eq(Mux(emits, 1 << place, row.replicate(QUARTERS))),
-            rows.data.eq(Mux(row, self.tags.payload, joined.replicate(QUARTERS))),
-            rows.commit.eq(row | (emits & place.all()) | (flushes & ((fill != 0) | (place != 0)))),
         ]
+        commits = row | (emits & place.all()) | (flushes & ((fill != 0) | (place != 0)))
+        written = [Mux(emits, 1 << place, row.replicate(QUARTERS)),
+                   Mux(row, self.tags.payload, joined.replicate(QUARTERS)), commits]
+        if self._pipeline == "fast":
+            written = [behind(m, Const(1), value, f"written_{name}", init=init) for name, value, init in zip(
+                ("enable", "data", "commit"), written, (0, None, 0), strict=True)]
+        m.d.comb += [port.eq(value) for port, value in zip((rows.enable, rows.data, rows.commit), written, strict=True)]
         with m.If(now.quarter):
             m.d.sync += [held.eq(Mux(emits, turned, joined)), fill.eq(Mux(now.end, 0, total)),
                          place.eq(Mux(now.end, 0, place + emits))]

@@ -13,6 +13,7 @@ from cdma.hdl.codec.payload.line_metadata import LineMetadata
 from cdma.hdl.codec.payload.metadata_packer import SECTIONS, MetadataPacker, joining_layout
 from cdma.hdl.codec.payload.tag_writer import group_counts_layout
 from cdma.hdl.common.protected import protection, stream_fifo
+from cdma.hdl.common.skid import Skid
 from cdma.hdl.common.sram import LEAST_BITS
 
 __all__ = ["FACT_CYCLES", "MetadataWriter", "metadata_lengths_layout"]
@@ -69,7 +70,7 @@ class MetadataWriter(wiring.Component):
     lines : int
         Whole lines that may have come without their records being taken.
     pipeline : str
-        ``small`` or ``fast``, of the packer of metadata.
+        ``small`` or ``fast``, of the packer of metadata; ``fast`` also has a skid buffer behind the records.
     protected : bool, optional
         With parity.
 
@@ -129,7 +130,13 @@ class MetadataWriter(wiring.Component):
         m.submodules.packer = packer = MetadataPacker(*self._shape, self._pipeline, self._protected)
         if self._protected:
             m.d.comb += [Cat(kept.inject, packer.inject).eq(self.inject), self.bad.eq(kept.bad | packer.bad)]
-        wiring.connect(m, kept.o, wiring.flipped(self.records))
+        if self._pipeline == "fast":
+            # Memories show late what they hold.
+            m.submodules.shown = shown = Skid(line_record_layout())
+            wiring.connect(m, kept.o, shown.i)
+            wiring.connect(m, shown.o, wiring.flipped(self.records))
+        else:
+            wiring.connect(m, kept.o, wiring.flipped(self.records))
         wiring.connect(m, wiring.flipped(self.joining), packer.i)
         wiring.connect(m, wiring.flipped(self.tags), packer.tags)
         wiring.connect(m, packer.o, wiring.flipped(self.rows))

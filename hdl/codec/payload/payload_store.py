@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -175,7 +177,7 @@ class PayloadStore(wiring.Component):
         m.submodules.ring = ring = PayloadRing(
             self.data.payload.shape(), self._rows, beats * most, beats, self._protected)
         m.submodules.metadata = metadata = MetadataMemory(
-            beat, most, 5 if self._exponents else 1, beats, self._protected)
+            beat, most, 5 if self._exponents else 1, beats, self._protected, self._pipeline)
         if self._protected:
             m.d.comb += [Cat(ring.inject, metadata.inject).eq(self.inject), self.bad.eq(ring.bad | metadata.bad)]
         counter = HeaderCounter(beat, self._block_bytes, beats * most, self._pipeline) if self._exponents else None
@@ -192,6 +194,12 @@ class PayloadStore(wiring.Component):
         released = Signal()     # nothing more is to be done for the block than to offer its order
         # The bytes that must have come for the next step.
         need, step = Signal(range(self._most + 1), reset_less=True), Signal(_Step, reset_less=True)
+        # Whether it has an error; known from a register in `fast`, since rows are let in by it.
+        faulty: Value = order.error != PayloadError.OK
+        marks = []
+        if self._pipeline == "fast":
+            faulty = Signal(name="faulty", reset_less=True)
+            marks = [faulty.eq(1)]
         need_rows, need_units = need[exact_log2(n):], need[exact_log2(unit):exact_log2(n)]
         start = need[exact_log2(unit):exact_log2(beat)]     # of the data in their first beat
         if self._pipeline == "fast":
@@ -207,7 +215,7 @@ class PayloadStore(wiring.Component):
             self.order.valid.eq(offered), self.order.payload.eq(order),
             self.order.payload.start.eq(Mux(order.bare, 0, start)),
             released.eq(known & (~waits | starts)),
-            fails.eq(held & computed & (order.error != PayloadError.OK)),
+            fails.eq(held & computed & faulty),
             ring.write.eq(taken & ~fails), ring.begins.eq(~held),
             ring.row.data.eq(row.data), ring.row.last.eq(row.last),
             ring.skip.eq(need[exact_log2(beat):]), ring.bare.eq(order.bare),
@@ -230,6 +238,8 @@ class PayloadStore(wiring.Component):
         # The order of the block before may still be offered.
         with m.If(held & ~computed & ~offered):
             m.d.sync += [computed.eq(1), order.eq(facts.order), need.eq(facts.opening)]
+            if self._pipeline == "fast":
+                m.d.sync += faulty.eq(facts.order.error != PayloadError.OK)
             if self._exponents:
                 m.d.sync += step.eq(Mux(facts.order.exponents, _Step.HEADERS, _Step.TAGS))
 
@@ -250,7 +260,7 @@ class PayloadStore(wiring.Component):
             ready = there
             m.d.comb += step.eq(_Step.TAGS)
         else:
-            ready = self._count(m, counter, metadata, facts, slot, order, need, step, there, waiting & ~fails)
+            ready = self._count(m, counter, metadata, facts, slot, order, need, step, there, waiting & ~fails, marks)
         within: Value = step != _Step.TAGS
         if counter is not None and self._pipeline == "fast":
             # The line metadata has no step of its own: does the payload end within it?
@@ -259,7 +269,7 @@ class PayloadStore(wiring.Component):
             m.d.sync += [known.eq(1), offered.eq(1)]
             m.d.comb += ring.drop.eq(1)
         with m.Elif(waiting & ~fails & short):
-            m.d.sync += [order.bare.eq(1), order.beats.eq(0), order.error.eq(PayloadError.TRUNCATED_TAG)]
+            m.d.sync += [order.bare.eq(1), order.beats.eq(0), order.error.eq(PayloadError.TRUNCATED_TAG), *marks]
             with m.If(within):
                 m.d.sync += order.error.eq(PayloadError.TRUNCATED_FACTS)
         with m.Elif(ready):
@@ -291,8 +301,10 @@ class PayloadStore(wiring.Component):
         return even
 
     def _count(self, m: Module, counter: HeaderCounter, metadata: MetadataMemory, facts: PayloadOrder, slot: Value,
-               order: data.View, need: Signal, step: enum.EnumView[_Step], there: Value, waiting: Value) -> Value:
-        """The steps of a block with exponents; ``there``: the bytes that it needs are. Whether it may be ordered."""
+               order: data.View, need: Signal, step: enum.EnumView[_Step], there: Value, waiting: Value,
+               marks: list[Any]) -> Value:
+        """The steps of a block with exponents; ``there``: the bytes that it needs are; ``marks`` go with an error.
+        Whether it may be ordered."""
         m.submodules.counter = counter
         m.d.comb += [
             counter.lines.eq(facts.lines), counter.slot.eq(slot), counter.word.eq(metadata.word),
@@ -309,7 +321,7 @@ class PayloadStore(wiring.Component):
             # A step less makes up for the register in front of the counter.
             m.d.sync += tags_next if self._pipeline == "fast" else [step.eq(_Step.FACTS), need.eq(tags_at)]
             with m.If(counter.bad):
-                m.d.sync += [order.error.eq(PayloadError.BAD_FACTS), order.bare.eq(1),
+                m.d.sync += [order.error.eq(PayloadError.BAD_FACTS), order.bare.eq(1), *marks,
                              order.beats.eq(counter.bad_line << exact_log2(LINE_BYTES // self._beat_bytes))]
         if self._pipeline != "fast":
             with m.Elif(there & (step == _Step.FACTS)):

@@ -81,8 +81,8 @@ class RowPacker(wiring.Component):
                | count, tails |   | rests; count                 |   +-------+   +--------+
                +--------------+   +------------------------------+
 
-    In the pipeline ``fast`` there is a register in front of all, and the group coder has its registers behind steer,
-    network and bytes: 3 cycles more.
+    In the pipeline ``fast`` there is a register in front of all and one behind the gather network, and the group coder
+    has its registers behind steer, network and bytes: 4 cycles more.
 
     Units move to the lanes behind those of the beat before. A unit that finds its row full begins the next one: the
     full row leaves. The last row of a block leaves with the block's last beat, or, if that beat has filled a row, a
@@ -110,8 +110,9 @@ class RowPacker(wiring.Component):
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     pipeline : str
-        ``small`` or ``fast``: ``fast`` adds a skid buffer in front of all, for memories whose output is late, and
-        stages in the group coder. It counts in each half of the beat, and adds up a stage later.
+        ``small`` or ``fast``: ``fast`` adds a skid buffer in front of all, for memories whose output is late, a
+        register behind the gather network, and stages in the group coder. It counts in each half of the beat, and adds
+        up a stage later.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in ``sizes``.
 
@@ -279,13 +280,18 @@ class RowPacker(wiring.Component):
         n, grain, units = self._beat_bytes, self._grain, self._units
         m.submodules.gather = gather = Gather(n, grain)
         m.d.comb += [gather.i.eq(placed.data), gather.swap.eq(swap)]
+        lanes, older, row_fills, block_ends = gather.o, placed.older, placed.fills, placed.ends
+        if self._pipeline == "fast":
+            holds = behind(m, moves, holds, "gathered_valid", init=0)
+            lanes, older, row_fills, block_ends = (behind(m, moves, value, f"gathered_{name}") for name, value in (
+                ("lanes", lanes), ("older", older), ("fills", row_fills), ("ends", block_ends)))
         opened = Signal(8 * n, reset_less=True)
         # The beat fills a row; the block's data end with the row that is open then; that row is still to leave.
         fills, ends, due = Signal(), Signal(), Signal()
         held = Signal()
         m.d.comb += [
-            fills.eq(holds & placed.fills),
-            ends.eq(holds & placed.ends),
+            fills.eq(holds & row_fills),
+            ends.eq(holds & block_ends),
             # Both rows of a last beat, and one of the next block's first beat.
             held.eq(due & (fills | ends)),
             moves.eq(self.o.ready & ~held),
@@ -293,9 +299,9 @@ class RowPacker(wiring.Component):
             self.o.payload.last.eq(due | ~fills),
         ]
         for unit in range(units):
-            old, new = (each.word_select(unit, 8 * grain) for each in (opened, gather.o))
-            m.d.comb += self.o.payload.data.word_select(unit, 8 * grain).eq(Mux(placed.older[unit] | due, old, new))
-            with m.If(moves & holds & (placed.fills | ~placed.older[unit])):
+            old, new = (each.word_select(unit, 8 * grain) for each in (opened, lanes))
+            m.d.comb += self.o.payload.data.word_select(unit, 8 * grain).eq(Mux(older[unit] | due, old, new))
+            with m.If(moves & holds & (row_fills | ~older[unit])):
                 m.d.sync += old.eq(new)
         with m.If(self.o.ready):
             m.d.sync += due.eq(~held & fills & ends)

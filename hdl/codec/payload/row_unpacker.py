@@ -199,7 +199,8 @@ class RowUnpacker(wiring.Component):
             found = ranked.o.payload
             counted_valid, counted, faulty_tag = ranked.o.valid, found.beat, found.wrong
             joined_ranks(m, ranked_before, found.low.before, found.high.before, found.low.count)
-            m.d.comb += Cat(ranked_halves).eq(Cat(found.low.count, found.high.count))
+            # The slicer does not know early in the cycle whether it has a slice; without one there are no units.
+            m.d.comb += Cat(ranked_halves).eq(Mux(counted_valid, Cat(found.low.count, found.high.count), 0))
         else:
             m.d.comb += ranks.mask.eq(counted.mask)
             ranked_before, ranked_halves = ranks.before, ranks.halves
@@ -276,10 +277,6 @@ class RowUnpacker(wiring.Component):
         with m.If(move):
             m.d.sync += [held.eq(slicer.valid), sliced.eq(slicer.slice)]
         wrong = sliced.beyond | (sliced.mask & ~present_units(sliced.tail, len(sliced.mask))).any()
-        if self._fast:
-            # The slicer does not know early in the cycle whether it has a slice.
-            sent, sliced = sliced, Signal(self._layout, name="sliced_live")
-            m.d.comb += [sliced.eq(sent), sliced.mask.eq(sent.mask & held.replicate(len(sent.mask)))]
         if not self._exponents:
             return held, sliced, wrong
         counted_valid, counted = Signal(), Signal(self._layout, name="counted", reset_less=True)

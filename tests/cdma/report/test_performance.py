@@ -80,34 +80,31 @@ def test_what_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
         return _placed(speed=speed, **{"best": None, "runs": []} if too_large else {})
 
     monkeypatch.setattr(bench, "place", place)
-    monkeypatch.setattr(bench, "place_units", lambda config, **more: _placed(
-        name=config.name, units=[_placed(name="control"), _placed(name="glue", best=None)]))
-    figures = measured("pnr", _SETUP, _PROGRESS) | measured("pnr_units", _SETUP, _PROGRESS)
+    figures = measured("pnr", _SETUP, _PROGRESS)
     speeds = [row["speed"] for row in figures["pnr"]]
-    assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny"}
+    assert [row["preset"] for row in figures["pnr"]][-3:] == ["tiny --set pipeline=fast", "lean",
+                                                             "tiny --set pipeline=fast"]
     assert speeds == sorted(speeds, reverse=True) and set(speeds) == {6, 8}
-    assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "engine_zvc"]
-    for row in (figures["pnr"][0], figures["pnr_units"][0]["units"][0]):
-        assert row["median_mhz"] == 120.0 and "stages" not in row["best"]["path"]
+    assert figures["pnr"][0]["median_mhz"] == 120.0 and "stages" not in figures["pnr"][0]["best"]["path"]
     page = _page(**figures)
     assert "on an LFE5U-85F, which has 83,640 LUTs and 208 block RAMs" in page
-    assert "| `tiny` | 8 | 120.0 | 118.0 to 125.0 | 7,000 | 2,000 | 2 | 8.00 | 6.00 | 9 |" in page
-    assert "| `tiny` | 6 | too large |  | 7,000 | 2,000 | 2 |  |  |  |" in page
-    assert "| control | 120.0 (7,000, 2,000, 2) | 120.0 (7,000, 2,000, 2) |" in page
-    assert "| glue | too large | too large |" in page
-    assert "Goal: 125 MHz on speed grade 8 for the cores and `tiny`. Below it: " in page
+    assert "| `tiny --set pipeline=fast` | 8 | 120.0 | 118.0 to 125.0 | 100 | 7,000 | 2,000 | 2 | 8.00 |" in page
+    assert "| `tiny --set pipeline=fast` | 6 | too large |  |  | 7,000 | 2,000 | 2 |  |  |  |" in page
     blocks = measured("block_pnr", _SETUP, _PROGRESS)
     assert [row["preset"] for row in blocks["block_pnr"] if "fast" in row["preset"]] == [
         f"{name}_{end} --set pipeline=fast" for name in ("block", "exponent_block")
         for end in ("compressor", "decompressor")]
-    assert "| `block_compressor --set pipeline=fast` | 8 | 120.0 | 118.0 to 125.0 |" in _page(**blocks)
+    assert "| `block_compressor --set pipeline=fast` | 8 | 120.0 | 118.0 to 125.0 | 130 |" in _page(**blocks)
 
 
 def test_estimates_are_of_the_pipeline_for_fpgas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "estimate", lambda config, target, progress: {"found": (config.pipeline, target)})
+    monkeypatch.setattr(bench, "estimate", lambda config, target, progress: {
+        "found": (str(config.pipeline), target)})
+    monkeypatch.setattr(bench, "Part", MagicMock())
     rows = measured("engine_estimates", _SETUP, _PROGRESS)["engine_estimates"]
-    assert [row["preset"] for row in rows] == list(engine_preset_names())
-    assert {tuple(row["found"]) for row in rows} == {("fast", "ultrascale+")}
+    assert [row["preset"] for row in rows] == [*engine_preset_names(), "wide: offload.aggregator",
+                                               "wide: prefetch.distributor"]
+    assert {tuple(row["found"]) for row in rows[:-2]} == {("fast", "ultrascale+")}
 
 
 def test_clocks_in_cells_need_a_library(fails) -> None:

@@ -28,7 +28,7 @@ def test_one_row_needs_no_signal_of_no_width() -> None:
 @pytest.mark.parametrize(("size", "rows"), [(16, 1), (32, 3)])
 def test_only_rows_that_were_written_are_checked(size: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers may look at rows that are not there yet: their parity is wrong here until they are written."""
-    monkeypatch.setattr(protected, "Memory", lambda shape, depth, init: Memory(shape=shape, depth=depth,
+    monkeypatch.setattr(protected, "Memory", lambda shape, depth, init, attrs=None: Memory(shape=shape, depth=depth,
                                                                                init=[1] * depth))
     rng = random.Random(f"{size} {rows}")
     dut = MetadataMemory(size, rows, 1, protected=True)
