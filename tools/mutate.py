@@ -247,7 +247,7 @@ def main() -> int:
     freeze.add_argument("count", type=int)
     freeze.add_argument("--seed", type=int, default=1)
     run.add_argument("--part", default="1/1", metavar="I/N")
-    run.add_argument("--only", default="", metavar="TEXT", help="mutants whose names have it")
+    run.add_argument("--only", default="", metavar="TEXT", help="mutants whose file or name has it")
     run.add_argument("--seconds", type=float, default=240)
     nets.add_argument("folder", type=Path)
     call = arguments.parse_args()
@@ -255,11 +255,13 @@ def main() -> int:
         netlists(call.folder)
         return 0
     if call.what == "freeze":
-        FROZEN.write_text(json.dumps(sample(call.count, call.seed), indent=1) + "\n", encoding="utf-8")
+        # Those that were chosen by hand, whose names have no place, stay.
+        kept = [each for each in json.loads(FROZEN.read_text(encoding="utf-8")) if ":" not in each["name"]]
+        FROZEN.write_text(json.dumps(kept + sample(call.count, call.seed), indent=1) + "\n", encoding="utf-8")
         return 0
     part, parts = map(int, call.part.split("/"))
     every = json.loads(FROZEN.read_text(encoding="utf-8"))
-    chosen = [each for each in every if call.only in each["name"]][part - 1::parts]
+    chosen = [each for each in every if call.only in f"{each['file']} {each['name']}"][part - 1::parts]
     survived = 0
     with tempfile.TemporaryDirectory(prefix="cdma-mutants-") as place:
         tree = Path(place) / "tree"
