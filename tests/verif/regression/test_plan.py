@@ -15,7 +15,7 @@ _OTHERWISE = {
     "measure": "measures, in the step throughput", "fragments": "measures, in cdma bench",
     "network": "moves dumps for cdma simulate", "remote": "serves cdma train", "power_up": "compares simulators",
     **{f"reference_{part}": "is software: tests/verif/engine/test_handover.py runs it"
-       for part in ("buffers", "driver", "faults", "rings", "windows", "write_back")}}
+       for part in ("driver", "faults", "rings", "windows", "write_back")}}
 """Benches that are in no plan, and why."""
 
 _OPTIONS = {"address_windows": {"windows"}, "page_lists": {"page_lists"}, "write_back": {"write_back"},
