@@ -150,8 +150,8 @@ routing in it, `levels` the LUTs, carries and multiplexers on it. Cores in the
 pipeline `small` are in the table above."""
 
 _TRIED = """\
-Goals are of the fastest part, speed grade 8. Three quarters of the slowest paths are wires, and one netlist gives
-medians of seeds that differ by a tenth. What was tried for the cores below their goals, each a change of structure: of
+Goals are of the fastest part, speed grade 8. Three quarters of the slowest paths are wires, and seeds of one netlist
+differ by up to a fifth. What was tried for the cores below their goals, each a change of structure: of
 compressors, the tags' flags in front of registers, a register behind the gather network, rows of metadata written a
 cycle later, records behind a skid buffer, and metadata counted without waiting for what leaves; of decompressors,
 metadata in LUTs in place of block RAM, written a cycle later, errors known from a register, and masks of beats that
