@@ -9,10 +9,13 @@ from amaranth.lib.memory import Memory
 
 from cdma.hdl.common.modules import Modules
 
-__all__ = ["LEAST_BITS", "SramWrapping", "sram_name", "wrapper"]
+__all__ = ["LEAST_BITS", "SHALLOW_ROWS", "SramWrapping", "sram_name", "wrapper"]
 
 LEAST_BITS = 2048
 """Bits of the smallest memory that is wrapped; smaller memories stay in the engine's module as registers."""
+
+SHALLOW_ROWS = 32
+"""Rows of a memory that one look-up table of a Xilinx part holds."""
 
 
 def sram_name(top: str) -> str:

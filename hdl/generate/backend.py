@@ -13,6 +13,7 @@ from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
 
 from cdma.hdl.common.modules import SharedModule
+from cdma.hdl.common.sram import SHALLOW_ROWS
 
 __all__ = ["convert", "mark_memories", "mark_ports", "verilog_text"]
 
@@ -35,7 +36,6 @@ _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+ ?;\n", re.MULTILINE)
 
 _STYLE = 'attribute \\ram_style "distributed"\n'
 _LARGE_BITS = 4096      # of a memory; above, it should be in block RAM
-_SHALLOW_ROWS = 32      # one look-up table of a Xilinx part holds as many
 
 
 def mark_memories(netlist: str) -> str:
@@ -48,7 +48,7 @@ def mark_memories(netlist: str) -> str:
     """
     def mark(memory: re.Match[str]) -> str:
         width, rows = int(memory[2]), int(memory[3])
-        style = 'ram_style "block"' if rows > _SHALLOW_ROWS else 'syn_ramstyle "block_ram"'
+        style = 'ram_style "block"' if rows > SHALLOW_ROWS else 'syn_ramstyle "block_ram"'
         large = width * rows > _LARGE_BITS and not netlist.endswith(_STYLE, 0, memory.start())
         return f"{memory[1]}attribute \\no_rw_check 1\n{memory[1]}" + f"attribute \\{style}\n{memory[1]}" * large
 

@@ -10,15 +10,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cdma.hdl.common.protected import ProtectedMemory, memory_of, protection
+from cdma.hdl.common.sram import SHALLOW_ROWS
 from cdma.hdl.common.stage import behind
 
 __all__ = ["WORDS", "MetadataMemory", "word_place_layout", "word_read_signature"]
 
 WORDS = 8
 """Words of a beat. A word of metadata is what is read in a cycle; it is not the 4-byte word of the block stream."""
-
-_SHALLOW_ROWS = 32
-"""Rows of a memory that an FPGA may build from look-up tables."""
 
 
 def word_place_layout(rows: int) -> data.StructLayout:
@@ -101,7 +99,7 @@ class MetadataMemory(wiring.Component):
         m = Module()
         row_bits, word_bits = ceil_log2(self._rows), ceil_log2(WORDS * self._beats)
         depth = (1 << row_bits) + self._rows
-        attrs = {"ram_style": "distributed"} if self._pipeline == "fast" and depth <= _SHALLOW_ROWS else {}
+        attrs = {"ram_style": "distributed"} if self._pipeline == "fast" and depth <= SHALLOW_ROWS else {}
         m.submodules.memory = memory = memory_of(
             8 * self._beats * self._beat_bytes, depth, self._protected, attrs=attrs)
         into, out = memory.write_port(), memory.read_port()
