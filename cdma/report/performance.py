@@ -20,8 +20,8 @@ SWEEP_PLOT = "sweep.svg"
 """Name of the file with the plot of the sweep, beside the page."""
 
 _GOAL_CELLS, _GOAL_SPEED, _GOAL_PAGES = 1000, 8, 0.99
-"""The goals: MHz of units in cells of 45 nm; the speed grade of an ECP5 of those of designs on it; the share of the
-rate at one address that streams in pages reach."""
+"""MHz of units in cells of 45 nm; the speed grade of an ECP5 that the goals below are for; and the share of the rate at
+one address that streams in pages reach."""
 
 _GOALS_PLACED = {"tiny --set pipeline=fast": 100, "lean": 95, "block_compressor --set pipeline=fast": 130,
                  "block_decompressor --set pipeline=fast": 130, "exponent_block_compressor --set pipeline=fast": 118,

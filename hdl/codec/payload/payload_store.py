@@ -113,7 +113,7 @@ class PayloadStore(wiring.Component):
     pipeline : str, optional
         ``small`` or ``fast``: ``fast`` has a register between the metadata memory and the header counter, and a skid
         buffer behind the rows, for memories whose output is late: a cycle more for the data, and for the order of a
-        block with exponents.
+        block with exponents. Metadata are written as :class:`MetadataMemory` says.
 
     Members
     -------
