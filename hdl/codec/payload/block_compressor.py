@@ -121,9 +121,10 @@ class BlockCompressor(wiring.Component):
         Raw bytes of a block.
     pipeline : str
         ``small`` or ``fast``, for FPGAs: ``fast`` adds a register behind the port, so that a beat's element and mask
-        are known in front of the store; one behind the store and one behind the metadata that is joined, since memories
-        show their output late; those of :class:`~cdma.hdl.codec.payload.group_coder.GroupCoder`; and a skid buffer
-        behind the merger. The store has a place more, so that beats come in by what was known a cycle before.
+        are known in front of the store; one behind the store and one behind the tags or the metadata that is joined,
+        since memories show their output late; those of :class:`~cdma.hdl.codec.payload.group_coder.GroupCoder`; and a
+        skid buffer behind the merger. The store has a place more, so that beats come in by what was known a cycle
+        before.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in
         ``element_bytes``.
@@ -273,7 +274,12 @@ class BlockCompressor(wiring.Component):
             wiring.connect(m, facts.rows, merger.i_metadata)
         else:
             joins = Const(1)
-            wiring.connect(m, writer.o, merger.i_metadata)
+            if self._pipeline == "fast":
+                m.submodules.tags = tags = Skid(8 * n)
+                wiring.connect(m, writer.o, tags.i)
+                wiring.connect(m, tags.o, merger.i_metadata)
+            else:
+                wiring.connect(m, writer.o, merger.i_metadata)
         m.d.comb += [lengths.i.valid.eq(scanned.o.valid & joins), lengths.i.payload.eq(scanned.o.payload),
                      scanned.o.ready.eq(lengths.i.ready & joins)]
 
@@ -349,10 +355,15 @@ class BlockCompressor(wiring.Component):
 
         # What is known of the block goes with the last beat through the stages of the tag writer.
         block: Any = Signal(scanned_layout(*self._shape, self._for_lane))
-        begun = [beat.keep[grain * unit] for unit in range(n // grain)]
+        begun = Cat(beat.keep[grain * unit] for unit in range(n // grain))
+        tail, cut = length(come_present), (begun & ~come_present).any()
+        if self._pipeline == "fast":
+            # The element is known late: counted for each, then chosen.
+            tail = Mux(beat.last, select(element, {size: length(bits) for size, bits in whole.items()}), n // grain)
+            cut = select(element, {size: (begun & ~bits).any() for size, bits in whole.items()})
         m.d.comb += [
             block.beats.eq(index), block.element.eq(element), block.fallback.eq(fallback),
-            block.tail.eq(length(come_present)), block.cut.eq(beat.last & (Cat(begun) & ~come_present).any()),
+            block.tail.eq(tail), block.cut.eq(beat.last & cut),
         ]
         if self._for_lane:
             for name in _LANE_FIELDS:

@@ -16,7 +16,7 @@ from cdma.hdl.codec.payload.unpacking import payload_beat_layout, payload_error_
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.beat_width import BeatDownsizer, BeatUpsizer
 from cdma.hdl.common.protected import protection
-from cdma.hdl.common.skid import Spare
+from cdma.hdl.common.skid import Skid
 
 __all__ = ["BlockDecompressor"]
 
@@ -47,8 +47,8 @@ class BlockDecompressor(wiring.Component):
     Latency from the first beat of a payload to the first raw beat: 11 cycles, and one more for each beat of tags but
     the first. In builds with exponents and beats of 32 bytes, 13 in place of 11, and 22 for a block with exponents,
     with one more for every 4 lines but the first 4. With beats of 16 bytes 15 and 23, with 64 bytes 13 and 23. A raw
-    block takes 8, in builds with exponents 10, or 11 if beats and rows have 16 bytes. In the pipeline ``fast`` 3 more,
-    with exponents 6.
+    block takes 8, in builds with exponents 10, or 11 if beats and rows have 16 bytes. In the pipeline ``fast`` 4 more,
+    with exponents 7.
 
     Throughput: 1 raw beat per cycle, unless the packed side is empty. Blocks follow each other without a gap while the
     next payload comes in time.
@@ -144,10 +144,10 @@ class BlockDecompressor(wiring.Component):
         m.submodules.unpacker = unpacker = RowUnpacker(
             self._beat_bytes, self._sizes, self._block_bytes, self._exponents, self._for_lane, self._pipeline)
         if self._pipeline == "fast":
-            # Whether there is room in the store is known late in a cycle.
-            m.submodules.spare = spare = Spare(self.i.payload.shape())
-            wiring.connect(m, wiring.flipped(self.i), spare.i)
-            wiring.connect(m, spare.o, store.i)
+            # What comes is known late in a cycle, and so is whether there is room for it.
+            m.submodules.taken = taken = Skid(self.i.payload.shape())
+            wiring.connect(m, wiring.flipped(self.i), taken.i)
+            wiring.connect(m, taken.o, store.i)
         else:
             wiring.connect(m, wiring.flipped(self.i), store.i)
         wiring.connect(m, store.order, unpacker.order)

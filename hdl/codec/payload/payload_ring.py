@@ -54,6 +54,8 @@ class PayloadRing(wiring.Component):
         Beats of a row: 1, 2 or 4.
     protected : bool, optional
         With parity.
+    pipeline : str, optional
+        ``small`` or ``fast``: in ``fast``, ``room`` is a register, and a row that was read is free a cycle later.
 
     Members
     -------
@@ -80,8 +82,9 @@ class PayloadRing(wiring.Component):
     data: stream.Interface
 
     def __init__(self, shape: data.StructLayout, rows: int, most: int, beats: int = 1,
-                 protected: bool = False):
+                 protected: bool = False, pipeline: str = "small"):
         self._protected = protected
+        self._pipeline = pipeline
         self._shape = shape
         self._row = data.StructLayout({**shape.members, "data": beats * Shape.cast(shape.members["data"]).width})
         self._rows = rows
@@ -103,9 +106,14 @@ class PayloadRing(wiring.Component):
         whole, begun, same_row, same_round = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             same_row.eq(write.row == at.row), same_round.eq(write.round == at.round),
-            self.room.eq(~same_row | same_round),
             into.en.eq(self.write), into.addr.eq(write.row), into.data.eq(self.row),
         ]
+        if self._pipeline == "fast":
+            after, room = self._after(write), Signal(init=1)
+            m.d.sync += room.eq(Mux(self.write, after != (at.as_value() ^ (1 << len(at.row))), ~same_row | same_round))
+            m.d.comb += self.room.eq(room)
+        else:
+            m.d.comb += self.room.eq(~same_row | same_round)
         with m.If(self.drop):
             m.d.sync += write.eq(base)
         with m.Elif(self.write):

@@ -175,7 +175,7 @@ class PayloadStore(wiring.Component):
         m.submodules.facts = facts = PayloadOrder(
             beat, self._sizes, self._block_bytes, self._exponents, self._for_lane)
         m.submodules.ring = ring = PayloadRing(
-            self.data.payload.shape(), self._rows, beats * most, beats, self._protected)
+            self.data.payload.shape(), self._rows, beats * most, beats, self._protected, self._pipeline)
         m.submodules.metadata = metadata = MetadataMemory(
             beat, most, 5 if self._exponents else 1, beats, self._protected, self._pipeline)
         if self._protected:

@@ -59,6 +59,8 @@ class RowRing(wiring.Component):
         Element sizes in bytes that blocks may choose from.
     exponents : tuple of int, optional
         Those of the sizes that may have exponent coding. With them, a unit is a byte.
+    pipeline : str, optional
+        ``small`` or ``fast``: in ``fast``, the ends of both rows are compared, then one is chosen.
 
     Members
     -------
@@ -82,8 +84,10 @@ class RowRing(wiring.Component):
 
     i: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = ()):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = (),
+                 pipeline: str = "small"):
         self._beat_bytes = beat_bytes
+        self._pipeline = pipeline
         self._unit = unit_bytes(sizes, exponents)
         super().__init__({
             "i": In(stream.Signature(data_row_layout(beat_bytes, sizes, exponents))),
@@ -146,12 +150,16 @@ class RowRing(wiring.Component):
 
         # How the block stands with this beat.
         over, overran, passed, used = Signal(), Signal(), Signal(), Signal(range(units + 1))
+        above, unlike = used > end.end, (used != end.end) | end.ragged
+        if self._pipeline == "fast":
+            above = Mux(steps, used > there.end, used > here.end)
+            unlike = Mux(steps, (used != there.end) | there.ragged, (used != here.end) | here.ragged)
         m.d.comb += [
             end.eq(Mux(steps, there, here)),
             used.eq(Cat(after, after == 0)),
-            over.eq((crosses & at_end) | ((has | steps) & ended & ~passed & (used > end.end))),
+            over.eq((crosses & at_end) | ((has | steps) & ended & ~passed & above)),
             self.truncated.eq(overran | over),
-            self.surplus.eq(passed | ((has | steps) & ((used != end.end) | end.ragged))),
+            self.surplus.eq(passed | ((has | steps) & unlike)),
         ]
         with m.If(goes):
             m.d.sync += [overran.eq(self.truncated & ~last), passed.eq(0)]

@@ -65,12 +65,12 @@ class RowUnpacker(wiring.Component):
         groups, decoding                                        a     b     c
         o.valid                                                       a     b
 
-    In the pipeline ``fast`` there is a skid buffer between ranks and place, so that what moves in front of it follows
-    from registers; a register in front of *scatter*; a skid buffer in place of the spare one; and with exponents a
+    In the pipeline ``fast`` the registers of *place* are a skid buffer, so that what moves in front of it follows from
+    registers; there is a register in front of *scatter*; a skid buffer in place of the spare one; and with exponents a
     register on each side of the counts of a group's elements, and one behind the network of the decoder. Ranks are
-    counted in each half of the beat, and added up behind the skid buffer::
+    counted in each half of the beat, and added up behind a register::
 
-        slice --> [elements] --> [counts] --> [mask] --> ranks --> [skid] --> [place] --> rows
+        slice --> [elements] --> [counts] --> [mask] --> ranks --> [ranks] --> [place, skid] --> rows
         rows --> [window] --> [scatter] --> [rests] --> [tails] --> [beat] --> [skid]
 
     Latency: the first raw beat of a block leaves 4 cycles, with exponents 6, after its order and its first word of tags
@@ -163,7 +163,7 @@ class RowUnpacker(wiring.Component):
         if not self._fast:
             m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.steer = steer = Steer(n, grain)
-        m.submodules.rows = rows = RowRing(n, self._sizes, self._exponents)
+        m.submodules.rows = rows = RowRing(n, self._sizes, self._exponents, self._pipeline)
         m.submodules.spare = spare = (Skid if self._fast else Spare)(data.StructLayout({
             "data": 8 * n, "last": 1, "tail": position, "error": payload_error_layout(self._block_bytes)}))
         wiring.connect(m, wiring.flipped(self.order), slicer.order)
@@ -173,37 +173,15 @@ class RowUnpacker(wiring.Component):
             wiring.connect(m, wiring.flipped(self.lines), slicer.lines)
 
         # The units of a beat, and how many there are.
-        # In the pipeline `fast`, what is behind the skid buffer moves by itself.
+        # In the pipeline `fast`, what is in front of the skid buffer moves by itself.
         move = Signal()
         places = Signal(name="places_move") if self._fast else move
         m.d.comb += [places.eq(rows.move), slicer.move.eq(move)]
         counted_valid, counted, faulty_tag = self._masked(m, slicer, move)
         before = Signal(ranks_layout(n, grain), reset_less=True)
         halves = Signal(data.ArrayLayout(position, 2), reset_less=True)
-        if self._fast:
-            ranked_before, ranked_halves = (Signal.like(each, name=f"ranked_{name}") for name, each in (
-                ("before", before), ("halves", halves)))
-            counts = data.StructLayout({"before": ranks_layout(n // 2, grain), "count": position})
-            m.submodules.ranked = ranked = Skid(data.StructLayout({
-                "beat": self._layout, "low": counts, "high": counts, "wrong": 1}))
-            found: Any = ranked.i.payload
-            m.d.comb += [
-                ranked.i.valid.eq(counted_valid), move.eq(ranked.i.ready), ranked.o.ready.eq(places),
-                found.beat.eq(counted), found.wrong.eq(faulty_tag),
-            ]
-            for k, half in enumerate((found.low, found.high)):
-                m.submodules[f"ranks_{k}"] = ranks = Ranks(n // 2, grain)
-                m.d.comb += [ranks.mask.eq(counted.mask.word_select(k, units // 2)), half.before.eq(ranks.before),
-                             half.count.eq(ranks.count)]
-            # What was counted in the halves is added up behind the skid buffer.
-            found = ranked.o.payload
-            counted_valid, counted, faulty_tag = ranked.o.valid, found.beat, found.wrong
-            joined_ranks(m, ranked_before, found.low.before, found.high.before, found.low.count)
-            # The slicer does not know early in the cycle whether it has a slice; without one there are no units.
-            m.d.comb += Cat(ranked_halves).eq(Mux(counted_valid, Cat(found.low.count, found.high.count), 0))
-        else:
+        if not self._fast:
             m.d.comb += ranks.mask.eq(counted.mask)
-            ranked_before, ranked_halves = ranks.before, ranks.halves
 
         # Its place: `lane` is that of its first unit.
         placed = Signal(self._layout, reset_less=True)
@@ -219,11 +197,38 @@ class RowUnpacker(wiring.Component):
             rows.place.opens.eq(placed.first & (placed.start != 0)),
             rows.place.last.eq(placed.last), rows.place.bare.eq(placed.bare),
         ]
-        with m.If(places):
-            m.d.sync += [
-                placed_valid.eq(counted_valid), placed.eq(counted), before.eq(ranked_before), halves.eq(ranked_halves),
-                lane.eq(Mux(counted.first, counted.start, total)), wrong.eq(faulty_tag),
+        if self._fast:
+            ranked_valid, ranked = behind(m, move, counted_valid, "ranked_valid", init=0), behind(
+                m, move, counted, "ranked")
+            ranked_wrong = behind(m, move, faulty_tag, "ranked_wrong")
+            # What is counted in the halves is added up behind the register.
+            befores, counts = [], []
+            for k in range(2):
+                m.submodules[f"ranks_{k}"] = ranks = Ranks(n // 2, grain)
+                m.d.comb += ranks.mask.eq(counted.mask.word_select(k, units // 2))
+                befores.append(behind(m, move, ranks.before, f"ranked_before_{k}"))
+                counts.append(behind(m, move, ranks.count, f"ranked_count_{k}"))
+            ranked_before, ranked_lane = Signal.like(before, name="ranked_before"), Signal(position)
+            low, high = befores
+            joined_ranks(m, ranked_before, low, high, counts[0])
+            # The beat before this one.
+            goes = ranked_valid & move
+            past = behind(m, goes, ranked_lane, "past_lane") + (
+                behind(m, goes, counts[0], "past_count_0") + behind(m, goes, counts[1], "past_count_1"))
+            found = Cat(ranked, ranked_before, counts, ranked_lane, ranked_wrong)
+            m.submodules.place = place = Skid(len(found))
+            m.d.comb += [
+                ranked_lane.eq(Mux(ranked.first, ranked.start, past)),
+                place.i.valid.eq(ranked_valid), place.i.payload.eq(found), move.eq(place.i.ready),
+                placed_valid.eq(place.o.valid), place.o.ready.eq(places),
+                Cat(placed, before, halves, lane, wrong).eq(place.o.payload),
             ]
+        else:
+            with m.If(places):
+                m.d.sync += [
+                    placed_valid.eq(counted_valid), placed.eq(counted), before.eq(ranks.before),
+                    halves.eq(ranks.halves), lane.eq(Mux(counted.first, counted.start, total)), wrong.eq(faulty_tag),
+                ]
 
         # Its rows, and the spread of its units.
         spread = Signal(self._layout, reset_less=True)
