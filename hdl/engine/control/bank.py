@@ -44,6 +44,8 @@ class Bank(wiring.Component):
                             +--> command --> (store)
                             +--> [choose] --> [register] --> port
 
+    In the pipeline ``fast`` there is a register behind what is decoded, too: an access takes a cycle more.
+
     An access is answered with an error and changes nothing if there is no such register, if it writes a read-only
     register, if it writes some of the four bytes only, or if the register's owner refuses it.
 
@@ -80,6 +82,7 @@ class Bank(wiring.Component):
     """
 
     def __init__(self, config: EngineConfig):
+        self._fast = config.pipeline == "fast"
         self._table = registers(config)
         logic = [register for register in self._table if register.home is Home.LOGIC]
         super().__init__({
@@ -107,9 +110,14 @@ class Bank(wiring.Component):
         asked = Signal(Command)
         direction = port.address[exact_log2(2 << PAGE_BITS) - 2]
         now = Signal()
+        decoded, hit = m.d.comb, self.written
+        if self._fast:
+            decoded, hit = m.d.sync, Signal.like(self.written, name="hit")
+            decoded += [known.eq(0), shown.eq(0), kept.eq(0), asked.eq(0), Value.cast(hit).eq(0)]
+            m.d.comb += Value.cast(self.written).eq(Mux(now, hit, 0))
+        m.d.comb += self.data.eq(port.write_data)
+        decoded += void.eq(writes & ~port.write_strobe.any())
         m.d.comb += [
-            self.data.eq(port.write_data),
-            void.eq(writes & ~port.write_strobe.any()),
             allowed.eq(void | (known & (~writes | port.write_strobe.all()) & ~self.refuse)),
             command.kind.eq(kind),
             command.direction.eq(direction),
@@ -122,25 +130,28 @@ class Bank(wiring.Component):
             for register in self._table:
                 name = register.name.lower()
                 with m.Case(register.offset // 4):
-                    m.d.comb += known.eq(~writes if register.access is Access.RO else 1)
+                    decoded += known.eq(~writes if register.access is Access.RO else 1)
                     if register.home is Home.CONSTANT:
-                        m.d.comb += shown.eq(register.reset)
+                        decoded += shown.eq(register.reset)
                     elif register.home is Home.COMPLETION:
-                        m.d.comb += shown.eq(self.completion[direction])
+                        decoded += shown.eq(self.completion[direction])
                     elif register.home in _KEPT:
-                        m.d.comb += [kept.eq(1), asked.eq(_KEPT[register.home])]
+                        decoded += [kept.eq(1), asked.eq(_KEPT[register.home])]
                     else:
                         if register.access is not Access.WO:
-                            m.d.comb += shown.eq(Value.cast(self.values[name]))
+                            decoded += shown.eq(Value.cast(self.values[name]))
                         if register.access is not Access.RO:
-                            m.d.comb += self.written[name].eq(now & writes & port.write_strobe.all())
+                            decoded += hit[name].eq((writes if self._fast else now & writes) & port.write_strobe.all())
             with m.Case(*(offset // 4 for offset in reserved(self._table))):
-                m.d.comb += void.eq(1)
+                decoded += void.eq(1)
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("wait") & ~port.write & ~port.read)
             with m.State("wait"):
                 m.d.sync += writes.eq(port.write)
                 with m.If(port.write | port.read):
+                    m.next = "look up" if self._fast else "decode"
+            if self._fast:
+                with m.State("look up"):
                     m.next = "decode"
             with m.State("decode"):
                 m.d.comb += now.eq(1)

@@ -82,6 +82,8 @@ def _lite(h: Harness, address_bits: int) -> None:
     h.check("read_is_answered", ~was_answered | kind | (bus.rvalid & (bus.rresp == Mux(result[0], 2, 0))
                                                         & (bus.rdata == result[1:])))
     h.check("address_stays", ~open_ | (port.address == h.past(port.address, "address")))
+    data = Cat(port.write_data, port.write_strobe)
+    h.check("data_stay", ~(open_ & writes) | (data == h.past(data, "data")))
 
     # The registers behind the ports. States: 0 waits, 1 begins an access, 2 waits for its answer.
     state, is_write = h.inner("dut.fsm_state"), h.inner("dut.writes")
@@ -164,9 +166,10 @@ def _arbiter(h: Harness, inputs: int, write: bool, address_bits: int = 16, beat_
     h.cover("waits_longest", waits == inputs - 1)
 
 
-def ring_writes(h: Harness, dut: Ring) -> tuple[dict[str, Signal], Signal]:
+def ring_writes(h: Harness, dut: Ring, pipeline: str) -> tuple[dict[str, Signal], Signal]:
     """Writes to the registers of a ring, one in every third cycle at most, and a window if it has one; returns the
-    writes by register, and whether there was one in each of the two cycles before."""
+    writes by register, and whether there was one in each of the two cycles before. In the pipeline ``fast`` the bank
+    holds the data from the cycle before on."""
     names = list(dut.write.shape().members)
     writes = dict(zip(names, choose(h, dut.write, names, "write_{}"), strict=True))
     if "window" in dut.signature.members:
@@ -176,6 +179,8 @@ def ring_writes(h: Harness, dut: Ring) -> tuple[dict[str, Signal], Signal]:
     h.m.d.sync += recent.eq(Cat(any_write.any(), recent[0]))
     h.assume("one_register", (any_write & (any_write - 1)[:len(any_write)]) == 0)
     h.assume("every_third_cycle", ~any_write.any() | ~recent.any())
+    if pipeline == "fast":
+        h.assume("data_are_held", ~any_write.any() | (dut.data == h.past(dut.data, "data")))
     return writes, recent
 
 
@@ -185,7 +190,7 @@ def _ring(h: Harness, config: EngineConfig) -> None:
     m = h.m
     dut = h.add("dut", Ring(config))
     values = dut.values
-    writes, recent = ring_writes(h, dut)
+    writes, recent = ring_writes(h, dut, config.pipeline)
     any_write = Cat(writes.values())
     data, advance, fail = choose(h, dut, ("data", "advance", "fail"))
     begin, forget = h.free(1, "begin"), h.free(1, "forget")
@@ -227,9 +232,8 @@ def _arbiter_proof(kind: str, inputs: int, **configured: int) -> Proof:
                  words={"others": "1 other" if inputs == 2 else f"{inputs - 1} others"})
 
 
-def _ring_proof(config: EngineConfig, configured: bool = False) -> Proof:
-    return Proof("ring", "hdl/engine/control/ring.py", _ring, {"config": config}, 2, cover_depth=30,
-                 configured=configured)
+def _ring_proof(config: EngineConfig, name: str = "ring", **how: Any) -> Proof:
+    return Proof(name, "hdl/engine/control/ring.py", _ring, {"config": config}, 2, cover_depth=30, **how)
 
 
 _LITE = Proof("axi_lite", "hdl/engine/axi/lite.py", _lite, {"address_bits": ADDRESS_BITS}, cover_depth=16)
@@ -247,5 +251,6 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
 PROOFS = (
     _LITE, *(_arbiter_proof(kind, inputs) for kind in ("read", "write") for inputs in (2, 3, 5)),
     _ring_proof(load_engine("tiny")),
+    _ring_proof(load_engine("lean"), "ring_fast", said="The same in the pipeline fast, which checks data a cycle earlier."),
 )
 """Proofs of buses and rings."""

@@ -82,7 +82,7 @@ def _write_back_ring(h: Harness, config: EngineConfig) -> None:
     m = h.m
     dut = h.add("dut", Ring(config, writes=True))
     values = dut.values
-    writes, recent = ring_writes(h, dut)
+    writes, recent = ring_writes(h, dut, config.pipeline)
     _, begin, advance, fail, back, open_ = choose(h, dut, ("data", "begin", "advance", "fail", "back", "open"))
     # Entries that were begun and written since the size was given, the pass in their upper bits.
     size, mask, bits = values.size, h.inner("dut.mask"), len(values.head)
@@ -264,6 +264,9 @@ PROOFS = (
     Proof("coalescer", "hdl/engine/control/coalescer.py", _coalescer, cover_depth=16,
           words={"count": COALESCE_BITS, "time": TIME_BITS}),
     Proof("write_back_ring", "hdl/engine/control/ring.py", _write_back_ring, {"config": _CONFIG}, 2, cover_depth=30),
+    Proof("write_back_ring_fast", "hdl/engine/control/ring.py", _write_back_ring,
+          {"config": _CONFIG.replace(pipeline="fast")}, 2, cover_depth=30,
+          said="The same in the pipeline fast, which checks data a cycle earlier."),
     Proof("record_writer", "hdl/engine/control/write_back.py", _record_writer, {"config": _CONFIG}, cover_depth=30),
 )
 """Proofs of write-back."""
