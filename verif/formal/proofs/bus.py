@@ -251,6 +251,7 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
 PROOFS = (
     _LITE, *(_arbiter_proof(kind, inputs) for kind in ("read", "write") for inputs in (2, 3, 5)),
     _ring_proof(load_engine("tiny")),
-    _ring_proof(load_engine("lean"), "ring_fast", said="The same in the pipeline fast, which checks data a cycle earlier."),
+    _ring_proof(load_engine("lean"), "ring_fast",
+                said="The same in the pipeline fast, which checks data a cycle earlier."),
 )
 """Proofs of buses and rings."""
