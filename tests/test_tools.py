@@ -12,6 +12,7 @@ import pytest
 
 from cdma.__main__ import main
 from cdma.verif.common.digest import rtl_digest, source_digest
+from cdma.verif.coverage.plan import ACCESS, PLAN
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -116,6 +117,23 @@ def test_an_item_is_met_by_results_of_this_rtl_alone(tools: SimpleNamespace, tmp
         assert whole["met"] is met and whole["figure"].startswith("7 tests passed, 0 failed, 2 skipped, 1 minutes")
         assert tools.sign_off.summary(items).startswith("Stage V1 is reached" if met else "No stage is reached")
         assert ("test" in tools.sign_off.stale()) is not met
+
+
+def test_bins_of_access_count_apart_and_each_design_by_itself(tools: SimpleNamespace) -> None:
+    def item(claim: str, found: dict[str, Any]) -> tuple[str, bool]:
+        figure, = (each[-1] for each in tools.sign_off.MEASURED if each[1].startswith(claim))
+        return figure(found)
+
+    features = [{"feature": each.name, "hit": len(each.bins), "bins": len(each.bins), "excluded": 0} for each in PLAN]
+    ours, others = (sum(len(each.bins) for each in PLAN if (each.room in ACCESS) is access) for access in (True, False))
+    assert item("Bins", {"features": features}) == (f"{others:,} of {others:,}, 0 excluded", True)
+    assert item("Its other bins", {"features": features}) == (f"{ours:,} of {ours:,}, 0 excluded", True)
+    # Results that are older than a feature miss it.
+    assert item("Bins", {"features": features[1:]}) == (
+        f"{others - len(PLAN[0].bins):,} of {others:,}, 0 excluded", False)
+    designs = [{"design": name, "kind": "toggle", "hit": hit, "points": 1000} for name, hit in (("a", 999), ("b", 949))]
+    assert item("Bits", {"designs": designs}) == ("94.90% of 1,000 in `b`, the least of 2 designs", False)
+    assert item("Bits", {"designs": designs[:1]})[1]
 
 
 def test_a_digest_covers_what_results_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

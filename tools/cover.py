@@ -124,6 +124,8 @@ def main() -> int:
         name = each.get("feature") or f"{each['design']} {each['kind']}"
         for text, names in (("not hit", each["holes"]), ("excluded, but hit", each["contradicted"])):
             print("".join(f"{text}: {name}/{hole}\n" for hole in names[:20]), end="")
+    for each in found["designs"]:
+        print(f"{each['design']}: {each['hit'] / each['points']:.2%} of {each['kind']}s")
     for kind, share in found["shares"].items():
         print(f"{kind}: {'not measured' if share is None else f'{share:.2%}'}, goal {GOALS[kind]:.0%}")
     if call.json and not failed:

@@ -17,7 +17,10 @@ from cdma.hdl.engine.control.register import Access, Register
 from cdma.hdl.engine.control.table import MEMORIES, PORTS, registers, with_options
 from cdma.verif.engine.parameter_bins import PARAMETERS
 
-__all__ = ["DIRECTIONS", "NOT_COVERED", "ONLY_OFFLOAD", "ONLY_PREFETCH", "PLAN", "Feature"]
+__all__ = ["ACCESS", "DIRECTIONS", "NOT_COVERED", "ONLY_OFFLOAD", "ONLY_PREFETCH", "PLAN", "Feature"]
+
+ACCESS = ("registers", "options")
+"""Parts of the plan that say what was read, written and built; all others say how the hardware behaves."""
 
 DIRECTIONS = tuple(each.name.lower() for each in Operation)
 
@@ -65,13 +68,24 @@ ONLY_PREFETCH = (Status.LANE_WRITE_ERROR, Status.LINK_READ_ERROR, Status.LANE_WR
 
 _OF_LANES = (Status.LANE_READ_ERROR, Status.LANE_WRITE_ERROR, Status.LANE_READ_TIMEOUT, Status.LANE_WRITE_TIMEOUT,
              Status.BUFFER_PARITY)
-_OF_MEMORY = (Status.OK, *(each for each in Status if each >= 0x10))
-_NOT_CROSSED = (Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)
+_OF_RINGS = (Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)
 """Their completions belong to no descriptor."""
+_OF_LISTS = (Status.PAGE_MISALIGNED, Status.PAGE_OUTSIDE, Status.PAGE_LIST_TOO_SHORT, Status.PAGE_LIST_READ_ERROR)
+"""Statuses of transfers with a page list alone. While one without a list is at work, the list of the next one is read
+ahead, so it may have PAGE_LIST_READ_TIMEOUT."""
+_FAULTS = tuple(each for each in Status if each >= 0x10 and each not in _OF_RINGS)
+"""Statuses of transfers that were not refused for their descriptor's fields, and failed."""
+
+_CODINGS = tuple(CODINGS)
+"""Codings of engines and block cores."""
 
 
-def _by_direction() -> tuple[str, ...]:
-    return tuple(f"{direction}:{status.name}" for status in Status for direction in DIRECTIONS
+def _names(statuses: Iterable[Status]) -> tuple[str, ...]:
+    return tuple(each.name for each in statuses)
+
+
+def _by_direction(statuses: Iterable[Status] = Status) -> tuple[str, ...]:
+    return tuple(f"{direction}:{status.name}" for status in statuses for direction in DIRECTIONS
                  if not (direction == "offload" and status in ONLY_PREFETCH)
                  and not (direction == "prefetch" and status in ONLY_OFFLOAD))
 
@@ -80,10 +94,22 @@ _STATUSES = (
     Feature("status", "completions", "Each direction ends transfers with every status that it can have.",
             _by_direction()),
     Feature("status_lane", "completions", "Statuses that name a lane name the only one, the first and the last.",
-            _crossed((each.name for each in _OF_LANES), ("only", "first", "last"))),
+            _crossed(_names(_OF_LANES), ("only", "first", "last"))),
     Feature("status_stall", "completions", "Transfers end with each status beside memories that answer at once and "
             "memories that answer late, pause or are slow.",
-            _crossed((each.name for each in _OF_MEMORY if each not in _NOT_CROSSED), ("prompt", "delayed"))),
+            _crossed(_names((Status.OK, *_FAULTS)), ("prompt", "delayed"))),
+    Feature("status_coding", "completions", "Transfers of every coding end with each status but those of refused "
+            "descriptors.", _crossed(_names((Status.OK, *_FAULTS)), _CODINGS)),
+    Feature("status_place", "completions", "Each status is that of the first, an inner and the last one of descriptors "
+            "of a direction, each of which was handed over before the completion of the one before it was taken.",
+            _crossed((each.name for each in Status if each not in _OF_RINGS), ("first", "inner", "last"))),
+    Feature("status_pages", "completions", "Transfers with a page list and without one have every fault.",
+            (*_crossed(_by_direction(_FAULTS), ("list",)),
+             *_crossed(_by_direction(each for each in _FAULTS if each not in _OF_LISTS), ("no list",)))),
+    Feature("status_link_reset", "completions", "Transfers end with faults of each kind when a link with a clock of "
+            "its own was reset while they were at work.",
+            (*_crossed(DIRECTIONS, ("destination", "page list", "memory error", "timeout", "crc or parity", "abort")),
+             "prefetch:stream")),
     Feature("response", "completions", "Statuses of memory errors carry both responses.",
             _crossed((each.name for each in Status if each.name.endswith("_ERROR")), ("SLVERR", "DECERR"))),
     Feature("overlap", "completions", "A direction has one descriptor, two, some and more than its queue holds at "
@@ -114,16 +140,17 @@ _CONTROL = (
     Feature("register_read", "registers", "Every register is read.", tuple(each.name for each in _REGISTERS)),
     *(Feature(f"register_{kind.name.lower()}", "registers", f"Every register with a field of this kind is written "
               f"({kind.value}).", _written(kind)) for kind in _WRITABLE),
-    Feature("register_refused", "registers", "The bus answers SLVERR to an offset without a register, to a write of a "
-            "part of a register, and to a write that a register refuses.",
+    Feature("register_refused", "interrupts and status", "The bus answers SLVERR to an offset without a register, to a "
+            "write of a part of a register, and to a write that a register refuses.",
             ("read of a hole", "write of a hole", "part", "value")),
-    Feature("refused_bit", "registers", "Each bit of REFUSED is seen, and cleared.",
+    Feature("refused_bit", "interrupts and status", "Each bit of REFUSED is seen.",
             tuple(f"{name}:{bit}" for name in ("REFUSED", *(f"{each.upper()}_REFUSED" for each in DIRECTIONS))
                   for bit in _bits(name))),
-    Feature("interrupt", "registers", "Each event of IRQ_STATUS is seen, and enabled, and cleared.",
-            _crossed(_bits("IRQ_STATUS"), ("seen", "enabled", "cleared"))),
-    Feature("engine_status", "registers", "Each bit of STATUS is seen set.", _bits("STATUS")),
-    Feature("busy", "registers", "No direction is busy, each alone, and both together.",
+    Feature("interrupt", "interrupts and status", "Each event of IRQ_STATUS is seen.", _bits("IRQ_STATUS")),
+    Feature("interrupt_written", "registers", "Each event of IRQ_STATUS is enabled, and cleared.",
+            _crossed(_bits("IRQ_STATUS"), ("enabled", "cleared"))),
+    Feature("engine_status", "interrupts and status", "Each bit of STATUS is seen set.", _bits("STATUS")),
+    Feature("busy", "interrupts and status", "No direction is busy, each alone, and both together.",
             ("none", *DIRECTIONS, "both")),
     Feature("counters", "registers", "Counters are read with and without being cleared.",
             _crossed(DIRECTIONS, ("snapshot", "snapshot and clear"))),
@@ -137,9 +164,9 @@ _CONTROL = (
     Feature("write_back", "queues and rings", "The ring of completions is empty, has one, has some, is full, and "
             "wraps, with its smallest size and others; it is disabled and enabled again.",
             _crossed(DIRECTIONS, (*_LEVELS, "wrapped", "smallest", "larger", "disabled", "enabled again"))),
-    Feature("coalescing", "queues and rings", "Interrupts of records come one by one, by count, and by count "
+    Feature("coalescing", "registers", "Interrupts of records are asked for one by one, by count, and by count "
             "or time.", _crossed(DIRECTIONS, ("each", "count", "count or time"))),
-    Feature("time_limit", "time limits", "Limits of both kinds of ports are off, as after reset, short and others.",
+    Feature("time_limit", "registers", "Limits of both kinds of ports are off, as after reset, short and others.",
             _crossed(("link", "lanes"), ("off", "reset value", "short", "other"))),
     Feature("silence", "time limits", "Each channel of each kind of port stops alone, and all of a port together.",
             _crossed(MEMORIES, ("ar", "r", "aw", "w", "b", "all"))),
@@ -149,9 +176,6 @@ _CONTROL = (
             "one, or do neither; others are refused below it and above it; and there is no window.",
             _crossed(MEMORIES, ("none", "at the first byte", "at the last byte", "inside", "below", "above"))),
 )
-
-_CODINGS = tuple(CODINGS)
-"""Codings of engines and block cores."""
 
 _BLOCK_PLACES = ("only whole", "only short", "first", "inner", "last whole", "last short")
 """Where a block is in its stream, and whether it is shorter than the others."""
@@ -242,7 +266,7 @@ _MEMORY = (
                                  "ends inside a page", "header at a page's first byte", "payload across pages"))),
     Feature("page_size", "page lists", "Pages have the smallest size, and larger ones.",
             _crossed(DIRECTIONS, ("smallest", "larger"))),
-    Feature("link_ratio", "clocks", "The link has the engine's clock, or one of its own that is slower or faster.",
+    Feature("link_ratio", "options", "The link has the engine's clock, or one of its own that is slower or faster.",
             ("shared", "slower", "faster")),
     Feature("link_clock", "clocks", "The link is reset while the engine runs, and its clock stands.",
             ("reset", "stands")),

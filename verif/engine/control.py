@@ -146,6 +146,11 @@ class Channel:
         self.records = None
         self._window = [0] * _RECORD_WORDS
 
+    def asked(self, descriptor: Descriptor) -> None:
+        """Sample the completion of a descriptor together with it."""
+        if self._control.sampler:
+            self._control.sampler.asked(self.operation, descriptor)
+
     def share(self) -> None:
         """Write all words of the next descriptor, because someone else has written into the window."""
         self._window = [None] * _RECORD_WORDS
@@ -164,6 +169,7 @@ class Channel:
 
     async def push(self, descriptor: Descriptor) -> None:
         """Write a descriptor into the window, only the words that change, and ring the doorbell."""
+        self.asked(descriptor)
         for word, value in enumerate(np.frombuffer(descriptor.pack(), "<u4").tolist()):
             if value != self._window[word]:
                 await self.write(f"DESCRIPTOR_{word}", value)
@@ -284,6 +290,7 @@ class Ring(_LinkRing):
             head = await self._channel.read("RING_HEAD")
             free = (head - self.tail - 1) % self.entries
             for descriptor in left[:free]:
+                self._channel.asked(descriptor)
                 place = self.address + self.tail * RECORD_BYTES
                 record = np.frombuffer(descriptor.pack(), np.uint8)
                 self._arena.view(place, RECORD_BYTES)[:] = record

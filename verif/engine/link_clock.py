@@ -8,8 +8,9 @@ import cocotb
 import numpy as np
 from cocotb.task import Task
 from cocotb.triggers import ClockCycles, Timer
+from cocotb.utils import get_sim_time
 
-from cdma.verif.common.cover import cover
+from cdma.verif.common import cover
 from cdma.verif.common.job import CLOCK_NS
 
 __all__ = ["TURN", "LinkClock"]
@@ -59,14 +60,16 @@ class LinkClock:
             half = 500 * CLOCK_NS / self.ratio
             for high, wait in enumerate(half * self._jitter.uniform(1 - _JITTER, 1 + _JITTER, 2)):
                 if self.stands:
-                    cover("link_clock", "stands")
+                    cover.cover("link_clock", "stands")
+                if cover.ENABLED and self._dut.link_aresetn.value == 0 and not cover.condition("link_reset", ""):
+                    cover.note("link_reset", str(get_sim_time("ns")))
                 self._dut.link_aclk.value = high and not self.stands
                 await Timer(round(wait), "ps")
 
     async def reset(self, cycles: int) -> None:
         """Reset the link for so many of its cycles, with the memory behind it."""
         if self._dut.aresetn.value == 1:
-            cover("link_clock", "reset")
+            cover.cover("link_clock", "reset")
         self._dut.link_aresetn.value = 0
         await ClockCycles(self._dut.link_aclk, cycles)
         self._dut.link_aresetn.value = 1

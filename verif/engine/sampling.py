@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from cdma.golden.engine import Completion, Operation, Status
+from cocotb.utils import get_sim_time
+
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.engine import Completion, Descriptor, Operation, Status
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import registers
 from cdma.verif.common import cover
 from cdma.verif.common.cover import condition
+from cdma.verif.common.job import CLOCK_NS
 from cdma.verif.engine.lite import RegisterError, Registers
 from cdma.verif.engine.parameter_bins import PARAMETERS, parameter_bin
 
@@ -17,6 +21,11 @@ _EARLY_CYCLES = 64
 """An abort that ends a transfer of so few cycles comes before its data."""
 
 _SHORT_LIMIT = 12
+_OF_RINGS = (Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)
+"""Their completions belong to no descriptor."""
+_CAUSES = {2: "destination", 3: "page list", 4: "memory error", 5: "timeout", 6: "stream", 8: "crc or parity",
+           10: "abort"}
+"""Of statuses, by eighth of their numbers."""
 _PORTS = ("lane_read", "lane_write", "link_read", "link_write")
 
 
@@ -70,6 +79,8 @@ class Sampler:
         self._records = {name: _Ring() for name in names}
         self._waiting = dict.fromkeys(names, 0)
         self._aborted = dict.fromkeys(names, False)
+        self._overlaps = dict.fromkeys(names, False)
+        self._asked: dict[tuple[Operation, int], tuple[Descriptor, float]] = {}
 
     async def write(self, offset: int, value: int, strobe: int = 15) -> None:
         """Write a register."""
@@ -99,12 +110,19 @@ class Sampler:
             self._was_read(register.name, value, fields)
         return value
 
+    def asked(self, operation: Operation, descriptor: Descriptor) -> None:
+        """Keep a descriptor that a direction is given, and when, to sample its completion with it."""
+        self._asked[operation, descriptor.tag] = descriptor, get_sim_time("ns")
+        cover.note("link_reset", "")
+
     def completion(self, operation: Operation, seen: Completion) -> None:
         """Sample a completion that a direction gave."""
         direction, status = operation.name.lower(), seen.status
         cover.cover("status", direction, status.name)
         if status is Status.OK or status >= Status.DESTINATION_TOO_SMALL:
             self._crossed(seen)
+        if status not in _OF_RINGS:
+            self._of_descriptor(operation, seen)
         self._ended(direction, seen)
 
     def _crossed(self, seen: Completion) -> None:
@@ -118,12 +136,29 @@ class Sampler:
         if status.name.endswith("_ERROR"):
             cover.cover("response", status.name, "SLVERR" if seen.response == 2 else "DECERR")
 
+    def _of_descriptor(self, operation: Operation, seen: Completion) -> None:
+        direction, status = operation.name.lower(), seen.status
+        before, behind = self._overlaps[direction], self._waiting[direction] > 1
+        self._overlaps[direction] = behind
+        if before or behind:
+            cover.cover("status_place", status.name, "first" if not before else "inner" if behind else "last")
+        if (operation, seen.tag) not in self._asked or Status.OK < status < Status.DESTINATION_TOO_SMALL:
+            return
+        descriptor, asked = self._asked[operation, seen.tag]
+        cover.cover("status_coding", status.name, coding_name(Coding(descriptor.coding)))
+        if status is not Status.OK:
+            cover.cover("status_pages", direction, status.name, "list" if descriptor.page_list else "no list")
+            # Its completion may have waited before the link was reset.
+            reset = condition("link_reset", "")
+            if reset and float(reset) <= asked + seen.cycles * CLOCK_NS:
+                cover.cover("status_link_reset", direction, _CAUSES[status >> 3])
+
     def _ended(self, direction: str, seen: Completion) -> None:
         status = seen.status
         count = self._waiting[direction]
         cover.cover("overlap", direction, "more than a queue" if count > self._config.queue_depth else
                     "some" if count > 2 else "two" if count == 2 else "one")
-        if status not in (Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT):
+        if status not in _OF_RINGS:
             self._waiting[direction] = max(0, count - 1)
         if self._aborted[direction]:
             self._aborted[direction] = False
@@ -142,7 +177,8 @@ class Sampler:
             for port, limit in (("link", value & 31), ("lanes", value >> 8 & 31)):
                 self._limit(port, limit)
         elif name in ("IRQ_ENABLE", "IRQ_STATUS"):
-            self._bits("interrupt", name, value, "enabled" if name == "IRQ_ENABLE" else "cleared")
+            for field in self._bits(name, value):
+                cover.cover("interrupt_written", field, "enabled" if name == "IRQ_ENABLE" else "cleared")
         elif name == "BUFFER_INJECT" and value >> 31:
             lane = value & 15
             if lane in (0, self._config.lanes - 1):
@@ -201,7 +237,12 @@ class Sampler:
             self._limit("link", value & 31)
             self._limit("lanes", value >> 8 & 31)
         elif name == "IRQ_STATUS":
-            self._bits("interrupt", name, value, "seen")
+            for field in self._bits(name, value):
+                cover.cover("interrupt", field)
+                if field.endswith("_RING_ERROR"):
+                    direction = field.partition("_")[0].lower()
+                    self._rings[direction].was_off = 1
+                    cover.cover("ring", direction, "stopped")
         elif name.endswith("REFUSED"):
             for field, bit in fields.items():
                 if bit:
@@ -241,15 +282,9 @@ class Sampler:
         elif name == "WRITE_BACK_STATUS" and fields["FULL"]:
             cover.cover("write_back", direction, "full")
 
-    def _bits(self, feature: str, name: str, value: int, how: str) -> None:
+    def _bits(self, name: str, value: int) -> list[str]:
         register = next(each for each in self._at.values() if each.name == name)
-        for field in register.fields:
-            if value & field.mask:
-                cover.cover(feature, field.name, how)
-                if how == "seen" and field.name.endswith("_RING_ERROR"):
-                    direction = field.name.partition("_")[0].lower()
-                    self._rings[direction].was_off = 1
-                    cover.cover("ring", direction, "stopped")
+        return [field.name for field in register.fields if value & field.mask]
 
     def _limit(self, port: str, limit: int) -> None:
         reset = next(field.reset for field in self._at[0x28].fields if field.name == port.upper())

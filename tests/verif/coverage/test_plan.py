@@ -15,7 +15,7 @@ from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import registers, with_options
 from cdma.measure.options import OPTIONS, OPTIONS_OF
-from cdma.verif.coverage.plan import DIRECTIONS, NOT_COVERED, ONLY_OFFLOAD, ONLY_PREFETCH, PLAN, Feature
+from cdma.verif.coverage.plan import ACCESS, DIRECTIONS, NOT_COVERED, ONLY_OFFLOAD, ONLY_PREFETCH, PLAN, Feature
 from cdma.verif.engine.memory import CHANNELS
 from cdma.verif.engine.parameter_bins import PARAMETERS, parameter_bin
 from tests.verif.engine.sweep import EVERY
@@ -44,6 +44,25 @@ def test_every_status_but_those_of_refused_descriptors_is_crossed_with_memories_
     crossed = {each.split(":")[0] for each in _BINS["status_stall"]}
     assert crossed == {each.name for each in Status if each >= 0x10 or each is Status.OK} - {
         "DESCRIPTOR_READ_ERROR", "DESCRIPTOR_READ_TIMEOUT"}
+
+
+def test_every_fault_is_crossed_with_codings_places_and_page_lists() -> None:
+    rings = {"DESCRIPTOR_READ_ERROR", "DESCRIPTOR_READ_TIMEOUT"}
+    faults = {each.name for each in Status if each >= 0x10} - rings
+    assert set(_BINS["status_coding"]) == {f"{status}:{coding}" for status in faults | {"OK"} for coding in CODINGS}
+    assert {each.split(":")[0] for each in _BINS["status_place"]} == {each.name for each in Status} - rings
+    assert _second("status_pages") == faults
+    assert {each.split(":")[1] for each in _BINS["status_pages"] if each.endswith(":list")} == faults
+    assert {status for status in faults if f"offload:{status}:no list" not in _BINS["status_pages"]
+            and f"prefetch:{status}:no list" not in _BINS["status_pages"]} == {
+                status for status in faults if status.startswith("PAGE_")} - {"PAGE_LIST_READ_TIMEOUT"}
+
+
+def test_registers_and_options_are_apart_from_behaviour() -> None:
+    access = {each.name for each in PLAN if each.room in ACCESS}
+    assert access == {"register_read", "register_rw", "register_wo", "register_w1c", "register_w1s",
+                      "interrupt_written", "counters", "coalescing", "time_limit", "link_ratio", "coding",
+                      *(f"option_{name}" for name in PARAMETERS)}
 
 
 @pytest.mark.parametrize("register", list(registers(with_options(load_engine("engine")))), ids=lambda each: each.name)

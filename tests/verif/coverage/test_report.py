@@ -113,4 +113,4 @@ def test_folders_of_shards_are_one_report(tmp_path: Path) -> None:
     assert (line["design"], line["hit"], line["points"]) == ("cdma_x", 1, 1)
     assert (toggle["hit"], toggle["holes"]) == (0, ["unit:value.bit[0]:0->1"])
     assert report["shares"]["line"] == 1
-    assert set(report["missed"]) == {"bins", "toggle"}
+    assert set(report["missed"]) == {"behaviour", "access", "toggle"}
