@@ -60,7 +60,8 @@ class RowRing(wiring.Component):
     exponents : tuple of int, optional
         Those of the sizes that may have exponent coding. With them, a unit is a byte.
     pipeline : str, optional
-        ``small`` or ``fast``: in ``fast``, the ends of both rows are compared, then one is chosen.
+        ``small`` or ``fast``: in ``fast``, whether rows are there is kept in the order in which beats need them, so
+        that ``move`` is found in few levels; and the ends of both rows are compared, then one is chosen.
 
     Members
     -------
@@ -114,11 +115,16 @@ class RowRing(wiring.Component):
         # With `ended`, no row of the block comes behind those of the beat.
         here_full, there_full, at_end, steps, ended, ready = Signal(), Signal(), Signal(), Signal(), Signal(), Signal()
         drops, goes = Signal(), Signal()
+        fast = self._pipeline == "fast"
+        # Of the current row, the next one, and the one behind that: whether they are full, and end their block.
+        near, near_last, near_turn = Signal(_ROWS), Signal(_ROWS), Signal(_ROWS, init=0b010)
+        here_last, there_last = (near_last[0], near_last[1]) if fast else (here.last, there.last)
         m.d.comb += [
-            here_full.eq((current & full).any()), there_full.eq((following & full).any()),
-            at_end.eq(Mux(has, here.last, bare)),
+            here_full.eq(near[0] if fast else (current & full).any()),
+            there_full.eq(near[1] if fast else (following & full).any()),
+            at_end.eq(Mux(has, here_last, bare)),
             steps.eq(crosses & ~at_end),
-            ended.eq(at_end | (crosses & there.last)),
+            ended.eq(at_end | (crosses & there_last)),
             ready.eq((~has | here_full) & (~crosses | at_end | there_full)),
             self.shown.eq(held & ready & (~last | ended)),
             goes.eq(self.shown & self.leave),
@@ -143,9 +149,19 @@ class RowRing(wiring.Component):
         m.d.comb += [
             free.eq(Mux(has & ((goes & (steps | last)) | drops), current, 0) | Mux(goes & last & steps, following, 0)),
             # While all are full, the current one is the next to be loaded, and nothing else keeps a beat.
-            room.eq(~full.all() | (has & self.leave & (last | (crosses & ~here.last)))),
+            room.eq(~(near if fast else full).all() | (has & self.leave & (last | (crosses & ~here_last)))),
         ]
-        m.d.sync += full.eq((full & ~free) | Mux(self.i.valid & room, turn, 0))
+        if fast:
+            comes = self.i.valid & room
+            frees = Cat(has & ((goes & (steps | last)) | drops), goes & last & steps, 0)
+            one, two = drops | (self.move & (steps ^ opens)), self.move & steps & opens
+            for register, value in (
+                    (near, (near & ~frees) | Mux(comes, near_turn, 0)),
+                    (near_last, (near_last & ~frees) | Mux(comes & self.i.payload.last, near_turn, 0)),
+                    (near_turn, Mux(comes, near_turn.rotate_left(1), near_turn))):
+                m.d.sync += register.eq(Mux(two, value.rotate_right(2), Mux(one, value.rotate_right(1), value)))
+        else:
+            m.d.sync += full.eq((full & ~free) | Mux(self.i.valid & room, turn, 0))
         self._rows(m, facts, begins, turn, room)
 
         # How the block stands with this beat.

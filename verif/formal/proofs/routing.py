@@ -1,13 +1,14 @@
-"""Proofs of what moves bytes: gather and scatter networks for every mask and start, the realigner."""
+"""Proofs of what moves bytes: gather and scatter networks for every mask and start, the realigner, rows of data."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from amaranth.hdl import Cat, Const, Signal, Value
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
 from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.codec.payload.row_ring import RowRing
 from cdma.hdl.codec.routing import Gather, Ranks, Scatter, Steer
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.link.realigner import Realigner
@@ -15,6 +16,48 @@ from cdma.verif.formal.harness import Harness
 from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "of_engine"]
+
+
+def _rows(h: Harness) -> None:
+    """In the pipeline fast, rows of data are taken, shown and found too short or too long as in small."""
+    small, fast = (h.add(name, RowRing(16, (4,), pipeline=name)) for name in ("small", "fast"))
+    for name in ("valid", "place", "leave"):
+        given = h.free(len(Value.cast(getattr(small, name))), name)
+        h.m.d.comb += [Value.cast(getattr(dut, name)).eq(given) for dut in (small, fast)]
+    row = Cat(small.i.valid, small.i.payload)
+    given = h.free(len(row), "row")
+    h.m.d.comb += [Cat(dut.i.valid, dut.i.payload).eq(given) for dut in (small, fast)]
+    ended = Signal(init=1, name="ended")
+    with h.m.If(small.valid & small.move):
+        h.m.d.sync += ended.eq(small.place.last)
+    h.assume("opens_a_block", ~(small.valid & small.place.opens) | ended)
+    for name in ("move", "shown"):
+        h.check(f"same_{name}", getattr(small, name) == getattr(fast, name))
+    h.check("same_ready", small.i.ready == fast.i.ready)
+    for name in ("truncated", "surplus"):
+        h.check(f"same_{name}", ~small.shown | (getattr(small, name) == getattr(fast, name)))
+    # What the registers hold: those of data have no reset. The window is the rows of the sources.
+    full, held = h.inner("small.full"), h.inner("small.held")
+    when = {**{f"{name}_{k}": full[k] for name in ("row", "facts") for k in range(3)},
+            **dict.fromkeys(("bare", "after", *(f"source_{k}" for k in range(4))), held),
+            **dict.fromkeys(("held", "has", "crosses", "last", "current", "turn", "overran", "passed"), Const(1))}
+    for name, there in when.items():
+        h.check(f"same_{name}_is_held", ~there | (h.inner(f"small.{name}") == h.inner(f"fast.{name}")))
+    current, turn = h.inner("small.current"), h.inner("small.turn")
+    last = Cat(full[k] & h.inner(f"small.facts_{k}")[0] for k in range(3))
+    for name, value in (("near", full), ("near_last", last), ("near_turn", turn)):
+        h.check(f"{name}_is_held", sum((current == 1 << k) & (h.inner(f"fast.{name}") == value.rotate_right(k))
+                                       for k in range(3)) == 1)
+    has, last_beat = h.inner("small.has"), h.inner("small.last")
+    near = Cat(h.inner("fast.near"), h.inner("fast.near_turn"))
+    # Rows are loaded in order: from the current one on, or from the next one on if the block has none.
+    h.check("rows_are_in_order", sum(near == Mux(has, *each) for each in (
+        (0b001_000, 0b010_000), (0b010_001, 0b100_010), (0b100_011, 0b001_110), (0b001_111, 0b010_111))) == 1)
+    h.check("nothing_is_held", held | ~(h.inner("small.crosses") | last_beat))
+    h.check("last_is_the_newest", ~held | (ended == last_beat))
+    h.check("no_row_between_blocks", ~ended | (held & last_beat) | ~has)
+    h.cover("three_rows", full.all() & small.shown & small.leave)
+    h.cover("left_over", small.shown & h.inner("small.passed"))
 
 
 def _network(h: Harness, lanes: int, grain: int, scatter: bool) -> None:
@@ -144,5 +187,6 @@ PROOFS = (
     *_networks(32, 1, "deep"), *_networks(32, 2, "shallow"), *_networks(32, 4, "shallow"),
     *_networks(64, 1, "deep"), *_networks(64, 2, "deep"), *_networks(64, 4, "deep"),
     *(_realigner_proof(words) for words in _WORDS), *(_quarter_proof(quarter) for quarter in range(4)),
+    Proof("row_ring_fast", "hdl/codec/payload/row_ring.py", _rows, cover_depth=12),
 )
 """Proofs of what moves bytes."""
