@@ -40,13 +40,14 @@ _OPTIONS = EngineConfig(
     pipeline="fast", transfers_in_flight=3, burst_beats=16, outstanding_reads=2, user_bits=3, lane_user=5, lane_prot=2,
     lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1, link_read_ids=4, **SWITCHES)
 _CLOCKS = EngineConfig(
-    name="cdma_cover_clocks", about="A link with a clock of its own, one lane, one coding", lanes=1, beat_bytes=16,
-    link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, codings=("zvc32",), crc=False, link_clock="separate",
-    page_lists=True, write_back=True, address_windows=True, buffer_parity=True)
+    name="cdma_cover_clocks", about="A link with a clock of its own, one lane, the codings that the first has not",
+    lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024,
+    codings=("zvc8", "zvc32", "float32"), link_clock="separate", page_lists=True, write_back=True,
+    address_windows=True, buffer_parity=True)
 _WIDE = EngineConfig(
     name="cdma_cover_wide", about="Four lanes, wide beats and addresses, wrapped memories", lanes=4, beat_bytes=64,
-    link_beat_bytes=64, block_bytes=512, buffer_bytes=640, address_bits=64, codings=("zvc32",), memories="wrapped",
-    queue_depth=16, burst_beats=64, lane_cache=0b0111, link_prot=3)
+    link_beat_bytes=64, block_bytes=512, buffer_bytes=640, address_bits=64, codings=("zvc32",), crc=False,
+    memories="wrapped", queue_depth=16, burst_beats=64, lane_cache=0b0111, link_prot=3)
 _MIXED = EngineConfig(
     name="cdma_cover_mixed", about="Two lanes of 32 bytes, one transfer and one burst at a time", lanes=2,
     beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=640, codings=("zvc8",), transfers_in_flight=1,

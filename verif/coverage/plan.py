@@ -107,9 +107,9 @@ _STATUSES = (
             (*_crossed(_by_direction(_FAULTS), ("list",)),
              *_crossed(_by_direction(each for each in _FAULTS if each not in _OF_LISTS), ("no list",)))),
     Feature("status_link_reset", "completions", "Transfers end with faults of each kind when a link with a clock of "
-            "its own was reset while they were at work.",
-            (*_crossed(DIRECTIONS, ("destination", "page list", "memory error", "timeout", "crc or parity", "abort")),
-             "prefetch:stream")),
+            "its own was reset while they were at work. A prefetch into too small a destination never begins.",
+            (*_crossed(DIRECTIONS, ("page list", "memory error", "timeout", "crc or parity", "abort")),
+             "offload:destination", "prefetch:stream")),
     Feature("response", "completions", "Statuses of memory errors carry both responses.",
             _crossed((each.name for each in Status if each.name.endswith("_ERROR")), ("SLVERR", "DECERR"))),
     Feature("overlap", "completions", "A direction has one descriptor, two, some and more than its queue holds at "

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from math import floor, log2
+from typing import Any
 
-from cdma.golden.engine import Descriptor, Operation, Status
-from cdma.verif.engine.stimulus import random_behaviour, random_tensor
+import numpy as np
+
+from cdma.golden.codec.blocks import decompress
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.errors import StreamError
+from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor, Operation, Status
+from cdma.golden.engine.status import status_of
+from cdma.verif.engine.pages import pages_of
+from cdma.verif.engine.stimulus import DAMAGES, RawTensor, damage, random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench
 
-__all__ = ["READ", "USES", "WRITE", "goes_on", "limit_ports", "longest_silence", "ports_are_back", "reset_softly",
-           "right_pair", "rounds"]
+__all__ = ["READ", "USES", "WRITE", "failing", "faults", "goes_on", "limit_ports", "longest_silence", "ports_are_back",
+           "reset_softly", "right_pair", "rounds"]
 
 READ, WRITE = ("ar", "r"), ("aw", "w", "b")
 USES = {Operation.OFFLOAD: {"device": READ, "link": WRITE}, Operation.PREFETCH: {"link": READ, "device": WRITE}}
@@ -27,6 +36,64 @@ def right_pair(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
     """An offload and a prefetch that are right."""
     tensors = [random_tensor(bench.rng, bench.config, most_blocks=blocks) for _ in range(2)]
     return [bench.offload(tensors[0]), bench.prefetch(bench.stream(tensors[1]), tensors[1])]
+
+
+def faults(bench: EngineTestbench) -> list[tuple[Operation, Status]]:
+    """Directions with statuses that :func:`failing` transfers of this engine can have."""
+    pages = [each for each in (Status.PAGE_MISALIGNED, Status.PAGE_OUTSIDE, Status.PAGE_LIST_TOO_SHORT,
+                               Status.PAGE_LIST_READ_ERROR)
+             if bench.config.page_lists and (each is not Status.PAGE_OUTSIDE or bench.config.address_bits < 64)]
+    found = [(each, status) for each in Operation for status in (Status.DESTINATION_TOO_SMALL, *pages)]
+    found += [(Operation.OFFLOAD, Status.LANE_READ_ERROR), (Operation.OFFLOAD, Status.LINK_WRITE_ERROR),
+              (Operation.PREFETCH, Status.LANE_WRITE_ERROR), (Operation.PREFETCH, Status.LINK_READ_ERROR)]
+    found += [(Operation.PREFETCH, status) for status in Status if _of_stream(status)]
+    return found + ([(Operation.PREFETCH, Status.CRC_MISMATCH)] if bench.config.crc else [])
+
+
+def _of_stream(status: Status) -> bool:
+    return Status.BAD_CODING <= status <= Status.BAD_PAYLOAD
+
+
+def failing(bench: EngineTestbench, operation: Operation, status: Status,
+            coding: Coding) -> tuple[Descriptor, tuple[str, int] | None]:
+    """A transfer of a coding that ends with a status, and the memory and address that has to answer with an error."""
+    offload, of_list = operation is Operation.OFFLOAD, status.name.startswith("PAGE_")
+    if _of_stream(status):
+        return _malformed(bench, status, coding), None
+    tensor = random_tensor(bench.rng, bench.config, coding=coding, most_blocks=2)
+    if of_list:
+        # More than a page, in any coding: the second entry is wrong.
+        tensor = RawTensor(bench.rng.integers(0, 256, 2 << PAGE_SIZES[0], dtype=np.uint8), coding)
+        bench.page_share, bench.page_size = 1, PAGE_SIZES[0]
+    if offload and status is Status.DESTINATION_TOO_SMALL:
+        return bench.offload(tensor, capacity=4), None
+    right = bench.move(operation, tensor)
+    changes: dict[Status, dict[str, Any]] = {
+        Status.DESTINATION_TOO_SMALL: {"capacity": right.raw_bytes - 1}, Status.PAGE_LIST_TOO_SHORT: {"pages": 1},
+        Status.CRC_MISMATCH: {"check_crc": True, "crc": right.crc ^ 1}}
+    if status in changes:
+        return replace(right, **changes[status]), None
+    device = not of_list and offload == status.name.endswith("READ_ERROR")
+    at = right.source if offload == device else right.destination
+    if status in (Status.PAGE_MISALIGNED, Status.PAGE_OUTSIDE):
+        wrong = 4 if status is Status.PAGE_MISALIGNED else 1 << 63
+        bench.link_arena.view(at + ENTRY_BYTES, ENTRY_BYTES).view("<u8")[0] |= np.uint64(wrong)
+        return right, None
+    if not (device or of_list):
+        (at, _), = pages_of(bench.link_arena, at, right, 1)
+    return right, ("device" if device else "link", at)
+
+
+def _malformed(bench: EngineTestbench, status: Status, coding: Coding) -> Descriptor:
+    size = bench.config.block_bytes
+    while True:
+        tensor = random_tensor(bench.rng, bench.config, coding=coding, most_blocks=2, narrows=False)
+        for _, _, stream in damage(bench.rng, [(bench.stream(tensor), size)] * len(DAMAGES)):
+            try:
+                decompress(stream, size, tensor.raw.size, coding=coding)
+            except StreamError as fault:
+                if status_of(fault)[0] is status:
+                    return bench.prefetch(stream, tensor, check_crc=False)
 
 
 async def goes_on(bench: EngineTestbench) -> None:

@@ -80,7 +80,7 @@ class Sampler:
         self._waiting = dict.fromkeys(names, 0)
         self._aborted = dict.fromkeys(names, False)
         self._overlaps = dict.fromkeys(names, False)
-        self._asked: dict[tuple[Operation, int], tuple[Descriptor, float]] = {}
+        self._asked: dict[tuple[Operation, int], list[tuple[Descriptor, float]]] = {}
 
     async def write(self, offset: int, value: int, strobe: int = 15) -> None:
         """Write a register."""
@@ -112,7 +112,7 @@ class Sampler:
 
     def asked(self, operation: Operation, descriptor: Descriptor) -> None:
         """Keep a descriptor that a direction is given, and when, to sample its completion with it."""
-        self._asked[operation, descriptor.tag] = descriptor, get_sim_time("ns")
+        self._asked.setdefault((operation, descriptor.tag), []).append((descriptor, get_sim_time("ns")))
         cover.note("link_reset", "")
 
     def completion(self, operation: Operation, seen: Completion) -> None:
@@ -142,9 +142,12 @@ class Sampler:
         self._overlaps[direction] = behind
         if before or behind:
             cover.cover("status_place", status.name, "first" if not before else "inner" if behind else "last")
-        if (operation, seen.tag) not in self._asked or Status.OK < status < Status.DESTINATION_TOO_SMALL:
+        known = self._asked.get((operation, seen.tag))
+        if not known:
             return
-        descriptor, asked = self._asked[operation, seen.tag]
+        descriptor, asked = known.pop(0)
+        if Status.OK < status < Status.DESTINATION_TOO_SMALL:
+            return
         cover.cover("status_coding", status.name, coding_name(Coding(descriptor.coding)))
         if status is not Status.OK:
             cover.cover("status_pages", direction, status.name, "list" if descriptor.page_list else "no list")

@@ -37,12 +37,12 @@ def _operation(memory: LaneMemory) -> Operation:
     return Operation.PREFETCH if memory.value >= _PREFETCH else Operation.OFFLOAD
 
 
-def _tensor(bench: EngineTestbench, memory: LaneMemory, blocks: int) -> RawTensor:
+def _tensor(bench: EngineTestbench, memory: LaneMemory, blocks: int, coding: Coding | None = None) -> RawTensor:
     """Blocks that are all coded and have zeros and others, so that each needs all memories of its coding."""
     built = codings(bench.config)
     if memory in _OF_EXPONENTS:
         built = tuple(each for each in built if each.exponents)
-    coding = Coding(int(bench.rng.choice(built)))
+    coding = coding or Coding(int(bench.rng.choice(built)))
     count = blocks * bench.config.block_bytes // coding.element_bytes
     values = bench.rng.normal(0, 1, count).astype(np.float32)
     raw = {4: values, 2: (values.view(np.uint32) >> 16).astype(np.uint16),
@@ -149,3 +149,30 @@ async def errors_that_are_not_injected(dut: Any) -> None:
     await bench.control.soft_reset()
     assert await bench.control.read("BUFFER_ERRORS") == 0
     await goes_on(bench)
+
+
+@cocotb.test()
+async def errors_in_every_coding(dut: Any) -> None:
+    """An error in each coding, in the first, the second or the last of three transfers, each of which is handed over
+    when the one before it has ended, but before its completion is taken."""
+    bench = await ready(dut)
+    built = codings(bench.config)
+    for memory in (LaneMemory.FRAMED_ROWS, LaneMemory.PAYLOAD_ROWS):
+        operation = _operation(memory)
+        async for number in rounds(bench, max(3, len(built))):
+            bench.page_share = number % 2
+            descriptors = [bench.move(operation, _tensor(bench, memory, bench.config.lanes, built[number % len(built)]))
+                           for _ in range(3)]
+            await bench.load()
+            bench.scoreboard.spoil((operation, 0))
+            seen: list[Status] = []
+            for place, descriptor in enumerate(descriptors):
+                if place == number % 3:
+                    await _inject(bench, 0, memory.value)
+                await bench.push([descriptor])
+                if place:
+                    seen.append((await bench.completed(descriptors[place - 1])).status)
+                await bench.control.sets(f"{operation.name}_COMPLETIONS", "COUNT", bench.patience(descriptor))
+            seen.append((await bench.completed(descriptors[-1])).status)
+            assert seen == [Status.BUFFER_PARITY if place == number % 3 else Status.OK for place in range(3)], seen
+            bench.scoreboard.spoil()

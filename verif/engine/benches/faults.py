@@ -14,10 +14,20 @@ import cocotb
 import numpy as np
 
 from cdma.golden.codec.coding import Coding
-from cdma.golden.engine import ENTRY_BYTES, RECORD_BYTES, Completion, Descriptor, Operation, Status
+from cdma.golden.engine import (
+    ENTRY_BYTES,
+    PAGE_SIZES,
+    RECORD_BYTES,
+    Completion,
+    Descriptor,
+    Operation,
+    Status,
+    Window,
+    Windows,
+)
 from cdma.verif.engine.memory import Behaviour
-from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair, rounds
-from cdma.verif.engine.stimulus import NARROWINGS, damage, random_tensor
+from cdma.verif.engine.recovery import failing, faults, goes_on, reset_softly, right_pair, rounds
+from cdma.verif.engine.stimulus import NARROWINGS, codings, damage, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _RESPONSES = (2, 3)
@@ -336,3 +346,74 @@ async def noise_instead_of_streams(dut: Any) -> None:
         descriptors.append(bench.prefetch(noise, tensor))
     await bench.load_and_run(descriptors)
     await goes_on(bench)
+
+
+@cocotb.test()
+async def faults_of_every_coding(dut: Any) -> None:
+    """Each fault in each coding, in pages and not, as the first, the second and the last of three transfers that are
+    handed over together; the others succeed."""
+    bench = await ready(dut)
+    built, known = codings(bench.config), faults(bench)
+    async for number in rounds(bench, len(known)):
+        operation, status = known[number]
+        tries = []
+        for at in range(6):
+            bench.page_share, bench.page_size = at % 2, PAGE_SIZES[0]
+            bad, fault = failing(bench, operation, status, built[at % len(built)])
+            descriptors = [bench.move(operation, random_tensor(bench.rng, bench.config, most_blocks=1))
+                           for _ in range(2)]
+            descriptors.insert(at % 3, bad)
+            tries.append((descriptors, bad, fault))
+        await bench.load()
+        for descriptors, bad, fault in tries:
+            if fault is not None:
+                memory, address = fault
+                await bench.fail(memory, address, address, _RESPONSES[0])
+            await bench.push(descriptors)
+            for each in descriptors:
+                assert (await bench.completed(each)).status is (status if each is bad else Status.OK)
+            await bench.heal()
+
+
+@cocotb.test()
+async def refused_descriptors_in_a_ring(dut: Any) -> None:
+    """Each reason to refuse, of the first, an inner and the last of descriptors that are in a ring together."""
+    bench = await ready(dut)
+    bench.page_share = 0
+    pair, rings = right_pair(bench), bench.rings(8)
+    await bench.load()
+    arenas = bench.device_arena, bench.link_arena
+    if bench.config.address_windows:
+        await bench.confine(Windows(*(Window(each.base, each.base + each.size) for each in arenas)))
+    for right in pair:
+        operation = Operation(right.operation)
+        wrong = {} if not bench.config.address_windows else {
+            Status[f"{end.upper()}_OUTSIDE_WINDOW"]: replace(right, **{end: getattr(right, end) + arena.size})
+            for end, arena in zip(("source", "destination"), arenas[::1 if operation is Operation.OFFLOAD else -1],
+                                  strict=True)}
+        wrong |= {bench.scoreboard.expected(each)[0].status: each for each in _refused(bench, right)
+                  if each.operation != 3 - operation}
+        await rings[operation].enable()
+        for status, each in wrong.items():
+            descriptors = [each, right, each, each]
+            await rings[operation].feed(descriptors)
+            channel = bench.control.channels[operation]
+            seen = [(await bench.completed(one, channel)).status for one in descriptors]
+            assert seen == [status, Status.OK, status, status], seen
+        await rings[operation].disable()
+    await goes_on(bench)
+
+
+@cocotb.test()
+async def aborts_one_after_the_other(dut: Any) -> None:
+    """All of three transfers that are handed over together are aborted, or end before."""
+    bench = await ready(dut)
+    for operation, channel in bench.control.channels.items():
+        async for _ in rounds(bench, 2):
+            size = 6 * bench.config.lanes * bench.config.block_bytes
+            descriptors = [bench.move(operation, random_tensor(bench.rng, bench.config, size)) for _ in range(3)]
+            await bench.load()
+            await bench.push(descriptors)
+            for descriptor in descriptors:
+                await channel.abort()
+                await bench.completed(descriptor, aborted=True)

@@ -13,7 +13,7 @@ from cdma.golden.engine import Descriptor, Operation, Silence, Status
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.verif.engine.link_clock import TURN, LinkClock
 from cdma.verif.engine.memory import ANSWER, Behaviour
-from cdma.verif.engine.recovery import goes_on, ports_are_back, right_pair
+from cdma.verif.engine.recovery import failing, faults, goes_on, ports_are_back, right_pair
 from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
@@ -23,6 +23,7 @@ _LONGEST_SILENCE = 2 << _LIMIT
 _LOST = {Status.LINK_READ_ERROR, Status.LINK_WRITE_ERROR, Status.PAGE_LIST_READ_ERROR}
 _SILENT = {Status.LINK_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT, Status.PAGE_LIST_READ_TIMEOUT}
 _SLVERR = 2
+_LATE = 2000        # cycles until a memory answers, so that a transfer is at work when the link is reset
 
 _MORE = 10
 """A test makes at most so many times the asked number of tries, until one of them meets what it is about."""
@@ -89,6 +90,54 @@ async def resets_of_the_link(dut: Any) -> None:
         await clock.opened()
         await goes_on(bench)
     assert failed, "no transfer met a reset"
+
+
+async def _spoilt(bench: EngineTestbench, operation: Operation, status: Status) -> Descriptor:
+    """A transfer that will end with a status, unless that is an abort."""
+    coding = codings(bench.config)[0]
+    if (operation, status) in faults(bench):
+        descriptor, fault = failing(bench, operation, status, coding)
+        if fault is not None:
+            memory, address = fault
+            await bench.fail(memory, address, address, _SLVERR)
+        return descriptor
+    if status is Status.BUFFER_PARITY:
+        await bench.control.write("BUFFER_INJECT", 1 << 31 | (0 if operation is Operation.OFFLOAD else 8) << 8)
+    elif status is not Status.ABORTED:
+        await bench.device.silence(("r", "b"))
+    size = bench.config.lanes * bench.config.block_bytes
+    return bench.move(operation, random_tensor(bench.rng, bench.config, size, coding))
+
+
+@cocotb.test()
+async def resets_beside_other_faults(dut: Any) -> None:
+    """The link is reset while a transfer is at work that fails for another reason: it ends with that status or with an
+    error of the link, and those after it succeed."""
+    bench = await ready(dut)
+    await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+    others = {Status.LANE_READ_TIMEOUT, Status.LANE_WRITE_TIMEOUT, Status.ABORTED}
+    others |= {Status.BUFFER_PARITY} if bench.config.buffer_parity else set()
+    known = [*faults(bench), *((operation, status) for operation in Operation for status in sorted(others)
+                               if status is not Status.LANE_READ_TIMEOUT)]
+    for operation, status in known:
+        bench.clear()
+        # A prefetch has no writes open when a page turns out to be wrong, but reads.
+        late_link = operation is Operation.PREFETCH and status.name.startswith("PAGE_")
+        late, prompt = Behaviour(latency=_LATE), Behaviour()
+        await bench.behave(prompt if late_link else late, late if late_link else prompt)
+        descriptor = await _spoilt(bench, operation, status)
+        await bench.load()
+        await bench.push([descriptor])
+        await bench.control.wait(_LATE // 2 + _LATE * late_link)
+        await _clock(bench).reset(3)
+        if status is Status.ABORTED:
+            await bench.control.channels[operation].abort()
+        await _ends(bench, descriptor, _LOST | (set() if (operation, status) in faults(bench) else others))
+        await bench.device.silence(())
+        await ports_are_back(bench)
+        await bench.heal()
+        await _clock(bench).opened()
+        await goes_on(bench)
 
 
 @cocotb.test()

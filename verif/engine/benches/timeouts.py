@@ -22,10 +22,11 @@ from cdma.verif.engine.recovery import (
     ports_are_back,
     right_pair,
 )
-from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour
+from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _SHORTEST_LIMIT = 3
+_SLOW_BEATS = 64        # of a lane, in three times the longest silence
 
 
 def _port(memory: str, channel: str) -> Status:
@@ -285,3 +286,36 @@ async def limits_that_are_too_short(dut: Any) -> None:
         await limit_ports(bench)
         await _recovers(bench)
     assert found - {Status.OK}, "no limit was too short"
+
+
+@cocotb.test()
+async def silent_ports_of_every_coding(dut: Any) -> None:
+    """Transfers of each coding, three of a direction handed over together, in pages and not, while a port is dead. When
+    offloads cannot read page lists, the first one has none and is slow: the list of the next is read ahead."""
+    bench = await _limited(dut)
+    built, config = codings(bench.config), bench.config
+    blocks = config.lanes * -(-_SLOW_BEATS * config.beat_bytes // config.block_bytes)
+    slow = Behaviour(bandwidth=_SLOW_BEATS / (3 * longest_silence(bench)))
+    for operation in Operation:
+        ports = [(memory, channels[:1]) for memory, channels in USES[operation].items()]
+        if config.page_lists and operation is Operation.OFFLOAD:
+            ports.append(("link", READ[:1]))
+        for memory, channels in ports:
+            listed = _for_lists(operation, memory, channels)
+            for first in range(0, len(built), 3):
+                bench.clear()
+                await bench.behave(slow if listed else Behaviour(), Behaviour())
+                descriptors = []
+                for at in range(3):
+                    bench.page_share = min(at, 1) if listed else at % 2
+                    descriptors.append(bench.move(operation, random_tensor(
+                        bench.rng, config, blocks * config.block_bytes, built[(first + at) % len(built)])))
+                await bench.load()
+                await getattr(bench, memory).silence(channels)
+                bench.scoreboard.silence(*(Silence(_port(memory, channels[0]), lane) for lane in range(
+                    config.lanes if memory == "device" else 1)))
+                await bench.push(descriptors)
+                seen = [await _ended(bench, each) for each in descriptors]
+                assert set(seen[listed:]) == {_status(operation, memory, channels[0])}, seen
+                await bench.behave(Behaviour())
+                await _recovers(bench)
