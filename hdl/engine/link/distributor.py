@@ -16,6 +16,7 @@ from cdma.hdl.codec.narrowing.rounding import Narrowing
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.counters import counter, decreased
 from cdma.hdl.common.skid import Skid
+from cdma.hdl.common.stage import behind
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.link.realigner import Realigner
 from cdma.hdl.engine.transfer.interleave import lane_bits
@@ -105,7 +106,8 @@ class Distributor(wiring.Component):
     The length field of a short block is compared and left out: the rows begin with the payload behind it.
 
     Latency: a row leaves 2 cycles after the beat with its last word was taken, the last row of a block at most 3. In
-    the pipeline ``fast`` there is a skid buffer in front of each lane, and it is a cycle more.
+    the pipeline ``fast`` there is a skid buffer in front of each lane, and it is a cycle more; a fault, too, is
+    reported a cycle later.
     Throughput: 1 beat per cycle; a beat with several headers takes a cycle for each, and a length field two more.
 
     Parameters
@@ -339,23 +341,34 @@ class Distributor(wiring.Component):
         bad_padding = Signal(2)
         for k, realigner in enumerate(s.realigners):
             m.d.comb += bad_padding[k].eq(s.live[k] & s.last[k] & self._padded(m, k, realigner.row, s.ends[k]))
-        older = (bad_padding & ~s.younger).any()
-        ended: Value = s.complete & s.go & ~s.bad & ~bad_padding.any()
-        if self._config.pipeline == "fast":
+        found: Any = bad_padding
+        bad, whole, younger, status, number, behind_it, unread = (
+            s.bad, s.complete & s.go & ~s.bad, s.younger, s.status, s.block.number, s.behind, s.unread)
+        fast = self._config.pipeline == "fast"
+        if fast:
+            # It is known late whether a row has bad padding.
+            bad, whole, found = (behind(m, Const(1), value, f"later_{name}", init=0) for name, value in (
+                ("bad", bad), ("whole", whole), ("bad_padding", found)))
+            younger, status, number, behind_it, unread = (
+                behind(m, Const(1), value, f"later_{name}") for name, value in (
+                    ("younger", younger), ("status", status), ("number", number), ("behind", behind_it),
+                    ("unread", unread)))
+        older = (found & ~younger).any()
+        ended: Value = whole & ~found.any()
+        if fast:
             # The last row waits in a skid buffer until its lane takes it.
             passed = Signal(name="passed")
             m.d.sync += passed.eq(passed | (ended & ~self.fault.valid))
             ended = passed & s.empty
         with m.If(~self.fault.valid):
             m.d.sync += [
-                self.fault.valid.eq(s.bad | bad_padding.any()),
-                self.fault.status.eq(Mux(bad_padding.any(), Status.BAD_PADDING, s.status)),
-                self.fault.block.eq(Mux(older, decreased(s.block.number),
-                                        Mux(s.behind & ~bad_padding.any(), s.unread, s.block.number))),
+                self.fault.valid.eq(bad | found.any()),
+                self.fault.status.eq(Mux(found.any(), Status.BAD_PADDING, status)),
+                self.fault.block.eq(Mux(older, decreased(number), Mux(behind_it & ~found.any(), unread, number))),
                 self.done.eq(self.done | ended),
             ]
         drops = s.bad | self.fault.valid | s.stop
-        if self._config.pipeline == "fast":
+        if fast:
             # A cycle later: what the parser still finds is not looked at behind a fault.
             m.d.sync += s.parser.drop.eq(drops)
         else:
