@@ -151,11 +151,10 @@ pipeline `small` are in the table above."""
 
 _TRIED = """\
 Goals are of the fastest part, speed grade 8. Three quarters of the slowest paths are wires, and seeds of one netlist
-differ by up to a fifth. What was tried for the cores below their goals, each a change of structure: of
-compressors, the tags' flags in front of registers, a register behind the gather network, rows of metadata written a
-cycle later, records behind a skid buffer, and metadata counted without waiting for what leaves; of decompressors,
-metadata in LUTs in place of block RAM, written a cycle later, errors known from a register, and masks of beats that
-are not there cleared behind the count. The default engine has more block RAMs than nextpnr routes in usual time."""
+differ by up to a fifth. What was tried for `tiny`, each a change of structure: skid buffers in front of the payload
+store, behind the place of a beat and in front of the merger; the store's room, the bank's decoding and rows' padding
+behind a register; rows found in the order in which beats need them; metadata in LUTs, written a cycle later, and
+counted without waiting for what leaves. The default engine has more block RAMs than nextpnr routes in usual time."""
 
 _SWEEP = """\
 Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma
