@@ -259,6 +259,7 @@ MEASURED: tuple[tuple[str, str, str, str, str, str, Callable[[dict[str, Any]], t
 """Stage, claim, what it does not show, target, kind of results, command, and the figure in words with whether the
 target is met."""
 
+
 def checklist() -> list[dict[str, Any]]:
     """Every item, by stage."""
     found, old = {kind: load(kind) for kind in KINDS}, stale()

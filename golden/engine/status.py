@@ -84,7 +84,8 @@ class Status(IntEnum):
     DESCRIPTOR_READ_TIMEOUT = 0x2C
     """The far side answered no read within the time limit while a ring's entry was being read or waited to be read."""
     PAGE_LIST_READ_TIMEOUT = 0x2D
-    """The far side answered no read within the time limit, so that an offload could not read its page list."""
+    """The far side answered no read within the time limit, so that an offload could not read its page list, or the next
+    one's, which is read ahead."""
     BAD_CODING = 0x30
     """A block's coding is neither raw nor the descriptor's, or marks a whole block as short or a short one as whole."""
     BAD_SEQUENCE = 0x31

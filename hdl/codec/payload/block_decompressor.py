@@ -54,9 +54,9 @@ class BlockDecompressor(wiring.Component):
     next payload comes in time.
 
     The first error of a block, in the order of docs/formats.md, is reported with its last raw beat. Then the next block
-    works. A block gives a single raw beat if its coding is not built, its raw length is not possible, or its metadata
-    is truncated. A block with a bad line header gives the beats up to the first one of this line. The content of
-    beats of a block with an error is undefined.
+    works. A block gives a single raw beat, or two of 16 bytes with exponents, if its coding is not built, its raw
+    length is not possible, or its metadata is truncated. A block with a bad line header gives the beats up to the first
+    one of this line. The content of beats of a block with an error is undefined.
 
     Parameters
     ----------

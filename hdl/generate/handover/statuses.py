@@ -43,7 +43,8 @@ MEANINGS: dict[Status, str] = {
     Status.DESCRIPTOR_READ_TIMEOUT:
         "the link did not answer reads within the time limit, so a ring's entry could not be read",
     Status.PAGE_LIST_READ_TIMEOUT:
-        "the link did not answer reads within the time limit, so the page list of an offload could not be read",
+        "the link did not answer reads within the time limit, so the page list of an offload, or of the next one, "
+        "could not be read",
     Status.BAD_CODING: "malformed stream: a block's coding is neither raw nor the descriptor's, or marks a whole "
                        "block as short or a short one as whole",
     Status.BAD_SEQUENCE: "malformed stream: a block's sequence number is not the next one",
