@@ -26,16 +26,22 @@ _CONFIG = EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=5
 
 
 _LANES = (3, 5, 6, 7, 12)
+_POWERS = (1, 2, 16)
 
 
 def _lane_finder(h: Harness) -> None:
     """The lane of a block is the remainder of its number by the number of lanes, for {lanes}."""
-    for lanes in _LANES:
+    for lanes in (*_POWERS, *_LANES):
         config = replace(_CONFIG, lanes=lanes, block_bytes=4096, buffer_bytes=8192)
         dut = h.add(f"dut_{lanes}", LaneFinder(config))
         block = h.fixed(config.address_bits - exact_log2(config.block_bytes), f"block_{lanes}")
         start = h.free(1, f"start_{lanes}")
         h.m.d.comb += [dut.start.eq(start), dut.address.eq(block << exact_log2(config.block_bytes))]
+        if lanes in _POWERS:
+            given = Signal(name=f"given_{lanes}")
+            h.m.d.sync += given.eq(given | start)
+            h.check(f"remainder_{lanes}", ~given | (dut.done & (dut.lane == block % lanes)))
+            continue
         # The greatest multiple in the number's upper bits so far: it doubles, and takes up another one where it can.
         left, rest = h.inner(f"dut_{lanes}.left"), h.inner(f"dut_{lanes}.rest")
         multiple, begun = Signal(len(block), name=f"multiple_{lanes}"), Signal(name=f"begun_{lanes}")
@@ -196,7 +202,7 @@ def _windows(h: Harness) -> None:
 PROOFS = (
     Proof("windows", "hdl/engine/control/windows.py", _windows),
     Proof("lane_finder", "hdl/engine/transfer/interleave.py", _lane_finder, cover_depth=26, words={
-        "lanes": f"{', '.join(map(str, _LANES[:-1]))} and {_LANES[-1]} lanes"}),
+        "lanes": f"{', '.join(map(str, sorted((*_POWERS, *_LANES))[:-1]))} and {max(_POWERS)} lanes"}),
     *(Proof(f"block_walker_{lanes}", "hdl/engine/transfer/interleave.py", _walker, {"lanes": lanes})
       for lanes in (1, 3, 16)),
     *(Proof(f"lane_order_{lanes}", "hdl/engine/link/aggregator.py", _lane_order, {"lanes": lanes})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from amaranth.hdl import Array, Mux, Signal, Value
@@ -136,6 +137,7 @@ def _row_fifo(h: Harness, depth: int = 4, parts: int = 2, width: int = 8) -> Non
     opened, oldest = h.inner("dut.opened"), h.inner("dut.oldest")
     h.check("level_is_told", level == dut.level)
     h.check("level_is_rows_and_output", level == inside + shown)
+    h.check("places_fit", (opened < depth) & (oldest < depth))
     h.check("places_are_level_apart", opened == place_after(oldest, inside, depth))
     h.check("rows_fit", level <= depth)
     h.check("output_is_filled", shown | (inside <= 1))
@@ -201,5 +203,6 @@ PROOFS = (
     Proof("fifo_5", _FIFO, _fifo, {"depth": 5}, cover_depth=14,
           said="The same of 5 rows, whose places do not wrap around by themselves."),
     Proof("fifo_1", _FIFO, _fifo, {"depth": 1}, said="The same of one row."), _ROW_FIFO,
+    replace(_ROW_FIFO, name="row_fifo_5", parameters={"depth": 5}, said="The same of 5 rows."),
 )
 """Proofs of buffers."""
