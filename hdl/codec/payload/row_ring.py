@@ -167,7 +167,7 @@ class RowRing(wiring.Component):
         # How the block stands with this beat.
         over, overran, passed, used = Signal(), Signal(), Signal(), Signal(range(units + 1))
         above, unlike = used > end.end, (used != end.end) | end.ragged
-        if self._pipeline == "fast":
+        if fast:
             above = Mux(steps, used > there.end, used > here.end)
             unlike = Mux(steps, (used != there.end) | there.ragged, (used != here.end) | here.ragged)
         m.d.comb += [
