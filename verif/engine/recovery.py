@@ -86,7 +86,7 @@ def failing(bench: EngineTestbench, operation: Operation, status: Status,
 
 def _malformed(bench: EngineTestbench, status: Status, coding: Coding) -> Descriptor:
     size = bench.config.block_bytes
-    while True:
+    for _ in range(1000):
         tensor = random_tensor(bench.rng, bench.config, coding=coding, most_blocks=2, narrows=False)
         for _, _, stream in damage(bench.rng, [(bench.stream(tensor), size)] * len(DAMAGES)):
             try:
@@ -94,6 +94,7 @@ def _malformed(bench: EngineTestbench, status: Status, coding: Coding) -> Descri
             except StreamError as fault:
                 if status_of(fault)[0] is status:
                     return bench.prefetch(stream, tensor, check_crc=False)
+    raise AssertionError(f"no damaged stream of {coding.name} gives {status.name}")
 
 
 async def goes_on(bench: EngineTestbench) -> None:
