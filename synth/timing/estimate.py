@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from cdma.synth.cells.fpga import FPGA
 from cdma.synth.tools import scripts
 from cdma.synth.tools.netlist import net_names
 from cdma.synth.tools.yosys import Progress, find, report
+from cdma.synth.units.division import lane_roots
 from cdma.synth.units.hierarchy import Design
 
 __all__ = ["FAMILIES", "TARGET_NS", "Delays", "analyse", "estimate"]
@@ -83,6 +85,9 @@ Those of ``ultrascale+`` are about 0.5 ns for a level of logic, those of ``xilin
 def estimate(config: Config | Design, target: str, progress: Progress | None = None) -> dict[str, Any]:
     """Map a design to an FPGA, flat, for the delays of its family, and estimate its clock.
 
+    Of an engine's lanes the first one stands for all: it is mapped with the rest of the engine, and by itself for the
+    area of the others.
+
     Parameters
     ----------
     config : configuration or Design
@@ -107,17 +112,29 @@ def estimate(config: Config | Design, target: str, progress: Progress | None = N
         raise ValueError(f"target must be one of {', '.join(FAMILIES)}, not {target!r}")
     yosys = find(progress)
     design = Design.of(config, progress)
-    about = f"synthesis of {design.top} for {target}"
-    report(progress, about)
-    made = yosys.run(scripts.fpga_script(design.top, True, target, netlist=True, delays=True),
-                     {"design.v": design.text, "luts.v": _luts(FAMILIES[target])}, ["stat.json", "net.json"], about)
-    (counts,) = (found["num_cells_by_type"] for found in json.loads(made["stat.json"])["modules"].values())
+    roots = design.paths()
+
+    def mapped(root: str, cut: Collection[str] = ()) -> tuple[Counter[str], dict[str, Any]]:
+        top = roots[root]
+        about = f"synthesis of {top} for {target}"
+        report(progress, about)
+        made = yosys.run(scripts.fpga_script(top, True, target, netlist=True, delays=True),
+                         {"design.v": design.part(top, cut), "luts.v": _luts(FAMILIES[target])},
+                         ["stat.json", "net.json"], about)
+        counts = {name.lstrip("\\"): found for name, found in json.loads(made["stat.json"])["modules"].items()}
+        return Counter(counts[top]["num_cells_by_type"]), json.loads(made["net.json"])["modules"][top]
+
+    others = [root for root in lane_roots(range(1, len(roots))) if root in roots]
+    counts, netlist = mapped("", {roots[root] for root in others})
+    for root in lane_roots([0]):
+        if more := sum(other.startswith(root[:-1]) for other in others):
+            counts.update({cell: more * number for cell, number in mapped(root)[0].items()})
     fpga, total = FPGA[target], row(TOTAL, counts, target, None)
     return {"name": design.top, "target": target, "yosys": yosys.version, "delays": asdict(FAMILIES[target]),
             "luts": total["luts"], "flip_flops": total["flip_flops"],
             "rams": {cell: counts[cell] for cell in (*fpga.block_rams, *fpga.distributed_rams) if cell in counts},
             "shift_registers": sum(number for cell, number in counts.items() if cell.startswith("SRL")),
-            **analyse(json.loads(made["net.json"])["modules"][design.top], FAMILIES[target])}
+            **analyse(netlist, FAMILIES[target])}
 
 
 def _luts(delays: Delays) -> str:

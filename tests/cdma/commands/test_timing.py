@@ -125,7 +125,7 @@ def test_an_estimate(cdma, monkeypatch: pytest.MonkeyPatch, target: str) -> None
     call = ["timing", "paper_compressor", "--target", target]
     assert cdma(*call, "--json").json[0]["target"] == target
     lines = cdma(*call).out.splitlines()
-    assert lines[0].startswith(f"An estimate for {target}: nothing is placed.")
+    assert lines[0].startswith(f"An estimate for {target}: nothing is placed,")
     assert lines[6].split() == ["cdma_paper_compressor", "1,200", "1,100", "3", "RAMB36E2,", "2", "RAM32M", "10",
                                 "4.50", "222", "7", "of", "5,000"]
     assert lines[-1].split() == ["7", "4.50", "9", "core.a", "core.b"]

@@ -150,3 +150,41 @@ endmodule
     assert 8 <= found["luts"] <= 16 and found["path"]["end"].startswith("sum")
     with pytest.raises(ValueError, match=r"target must be one of ultrascale\+, xilinx7, not 'ecp5'"):
         estimate(Design(verilog, "sums"), "ecp5")
+
+
+def test_the_first_lane_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    lanes = 5
+    chain = "".join(f"  wire [7:0] m{n + 1};\n  lane lane{n} (\n    .clk(clk), .i(m{n}), .o(m{n + 1})\n  );\n"
+                    for n in range(lanes))
+    design = Design(f"""\
+module top (clk, a, sum);
+  input clk;
+  input [7:0] a;
+  output [7:0] sum;
+  reg [7:0] sum;
+  wire [7:0] there;
+  always @(posedge clk) sum <= sum + there;
+  path offload (
+    .clk(clk), .m0(a), .there(there)
+  );
+endmodule
+module path (clk, m0, there);
+  input clk;
+  input [7:0] m0;
+  output [7:0] there;
+{chain}  assign there = m{lanes};
+endmodule
+module lane (clk, i, o);
+  input clk;
+  input [7:0] i;
+  output [7:0] o;
+  reg [7:0] o;
+  always @(posedge clk) o <= ~i;
+endmodule
+""", "top")
+    found = estimate(design, "ultrascale+")
+    monkeypatch.setattr("cdma.synth.timing.estimate.lane_roots", lambda lanes: [])
+    flat = estimate(design, "ultrascale+")
+    assert found["flip_flops"] == flat["flip_flops"] == 8 * (lanes + 1)
+    assert (found["luts"], found["levels"]) == (flat["luts"], flat["levels"])
+    assert found["ends"] < flat["ends"]
