@@ -146,15 +146,9 @@ timing PRESET --target ecp5` does it: the median of three seeds with the slowest
 the fastest. The design's ports are connected to registers around it, which are not in the figures. Paths
 from inputs and to outputs so count as paths between registers, without the delay of pins. LUTs have four inputs; those
 of carry chains, of memories in LUTs and of routes through LUTs are counted. `ns` is the slowest path, `wires` the
-routing in it, `levels` the LUTs, carries and multiplexers on it. Cores in the
-pipeline `small` are in the table above."""
-
-_TRIED = """\
-Goals are of the fastest part, speed grade 8. Three quarters of the slowest paths are wires, and seeds of one netlist
-differ by up to a fifth. What was tried for `tiny`, each a change of structure: skid buffers in front of the payload
-store, behind the place of a beat and in front of the merger; the store's room, the bank's decoding and rows' padding
-behind a register; rows found in the order in which beats need them; metadata in LUTs, written a cycle later, and
-counted without waiting for what leaves. The default engine has more block RAMs than nextpnr routes in usual time."""
+routing in it, `levels` the LUTs, carries and multiplexers on it. Three quarters of the slowest paths are wires, and
+seeds of one netlist differ by up to a fifth. The default engine has more block RAMs than nextpnr routes in usual time.
+Cores in the pipeline `small` are in the table above."""
 
 _SWEEP = """\
 Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma
@@ -414,7 +408,6 @@ def _pnr(cores: Sequence[Row], blocks: Sequence[Row]) -> Iterator[Part]:
                  Column("block RAM", "used.block_ram", ","), Column("ns", "best.path.ns", ".2f"),
                  Column("wires", "best.path.routing_ns", ".2f"), Column("levels", "best.path.levels")],
                 [row for row in rows if row["preset"] in _GOALS_PLACED])
-    yield from prose(_TRIED)
 
 
 def _sweep(sweep: Row) -> Iterator[Part]:
