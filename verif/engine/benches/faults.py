@@ -188,8 +188,10 @@ async def small_destinations(dut: Any) -> None:
 async def damaged_streams(dut: Any) -> None:
     """Streams with faults of every kind: the right status and block, or the right bytes; never a hang."""
     bench = await ready(dut)
+    # The images of the memories hold a round's streams, whole and damaged, of up to 17 blocks each.
+    most = min(17, 2 * bench.config.lanes + 1)
     async for _ in rounds(bench, share(12)):
-        tensors = [random_tensor(bench.rng, bench.config) for _ in range(24)]
+        tensors = [random_tensor(bench.rng, bench.config, most_blocks=most) for _ in range(24)]
         streams = [(bench.stream(each), each.coded_bytes(bench.config.block_bytes)) for each in tensors]
         descriptors = []
         for _, number, stream in damage(bench.rng, streams):
