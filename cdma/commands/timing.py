@@ -216,9 +216,9 @@ _GROUPS = [Column("ends", "ends", ","), Column("ns", "ns", ".2f"), Column("level
            Column("to", "end")]
 
 _ESTIMATE = """\
-An estimate for {target}: nothing is placed, and lane 0 stands for all lanes. Levels of logic in the netlist of {yosys},
-in ns: a LUT {lut:g}, a net {net:g} and {fan_out:g} for each doubling of its readers, a register {output:g}, block RAM
-{block_ram:g}; --json has all delays."""
+An estimate for {target}: nothing is placed, and one lane of an engine stands for all. Levels of logic in the netlist of
+{yosys}, in ns: a LUT {lut:g}, a net {net:g} and {fan_out:g} for each doubling of its readers, a register {output:g},
+block RAM {block_ram:g}; --json has all delays."""
 
 
 def _estimates_text(reports: Sequence[Mapping[str, Any]]) -> str:

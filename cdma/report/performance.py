@@ -146,10 +146,9 @@ timing PRESET --target ecp5` does it: the median of three seeds with the slowest
 the fastest. The design's ports are connected to registers around it, which are not in the figures. Paths
 from inputs and to outputs so count as paths between registers, without the delay of pins. LUTs have four inputs; those
 of carry chains, of memories in LUTs and of routes through LUTs are counted. `ns` is the slowest path, `wires` the
-routing in it, `levels` the LUTs, carries and multiplexers on it. Three quarters of the slowest paths are wires, and
-seeds of one netlist differ by up to a third: in `lean`, the largest here, the enable of a lane's reader, 300 registers,
-takes 9 of 12.6 ns on two wires with one seed. The default engine has more block RAMs than nextpnr routes in usual time.
-Cores in the pipeline `small` are in the table above."""
+routing in it, `levels` the LUTs, carries and multiplexers on it. Most of a slow path is wires, and seeds of one netlist
+differ by up to a third. The default engine has more block RAMs than nextpnr routes in usual time. Cores in the pipeline
+`small` are in the table above."""
 
 _SWEEP = """\
 Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma

@@ -124,6 +124,7 @@ def estimate(config: Config | Design, target: str, progress: Progress | None = N
         counts = {name.lstrip("\\"): found for name, found in json.loads(made["stat.json"])["modules"].items()}
         return Counter(counts[top]["num_cells_by_type"]), json.loads(made["net.json"])["modules"][top]
 
+    # Whatever the design, it has fewer lanes than modules.
     others = [root for root in lane_roots(range(1, len(roots))) if root in roots]
     counts, netlist = mapped("", {roots[root] for root in others})
     for root in lane_roots([0]):
