@@ -58,6 +58,10 @@ def test_a_mutant_is_found_and_its_file_is_as_before(tools: SimpleNamespace, tmp
     assert tools.mutate.judge(tmp_path, mutant, 60)[0] == "own"
     assert (tmp_path / "hdl/unit.py").read_text() == "a < b\n"
     assert tools.mutate.judge(tmp_path, mutant | {"find": "b < a"}, 60)[0] == "moved"
+    # One whose time is over is not found.
+    monkeypatch.setattr(tools.mutate, "called", lambda tree, arguments, seconds: (
+        0 if "netlists" in arguments else None, "", seconds))
+    assert tools.mutate.judge(tmp_path, mutant, 60)[0] == "same"
 
 
 def test_a_sample_has_a_mutant_of_each_unit_first(tools: SimpleNamespace) -> None:

@@ -174,10 +174,10 @@ def judge(tree: Path, mutant: dict[str, str], seconds: float) -> tuple[str, str]
                 break
             code, said, used = called(tree, check, left)
             left -= used
-            if code not in (0, 5):    # 5: pytest chose no test
+            if code not in (None, 0, 5):    # None: the time was over; 5: pytest chose no test
                 found = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE) or said.strip().splitlines()[-1:]
                 invalid = re.search(r"^(?:cdma/)?hdl/\S+: \w*Error$", said, re.MULTILINE)
-                return ("invalid" if invalid else whose), found[0] if found and code is not None else "time"
+                return ("invalid" if invalid else whose), found[0] if found else ""
         if called(tree, ["tools/mutate.py", "netlists", str(tree / "build/mutant")], 600)[0] != 0:
             return "invalid", "no netlist is made"
     finally:

@@ -259,6 +259,7 @@ class BlockCompressor(wiring.Component):
         with m.If(~next_waits):
             m.d.sync += next_block.eq(lengths.o.payload)
         facts = None
+        metadata = writer.o
         if exponents:
             m.submodules.facts = facts = MetadataWriter(
                 *self._shape, self._store_beats * n // LINE_BYTES, self._pipeline, self._protected)
@@ -271,15 +272,14 @@ class BlockCompressor(wiring.Component):
                            for name in ("recorded", "element", "lines"))]
             m.d.sync += joined.eq(scanned.o.valid & joins & ~lengths.i.ready)
             wiring.connect(m, writer.o, facts.tags)
-            wiring.connect(m, facts.rows, merger.i_metadata)
+            metadata = facts.rows
         else:
             joins = Const(1)
-            if self._pipeline == "fast":
-                m.submodules.tags = tags = Skid(8 * n)
-                wiring.connect(m, writer.o, tags.i)
-                wiring.connect(m, tags.o, merger.i_metadata)
-            else:
-                wiring.connect(m, writer.o, merger.i_metadata)
+        if self._pipeline == "fast":
+            m.submodules.metadata = skid = Skid(8 * n)
+            wiring.connect(m, metadata, skid.i)
+            metadata = skid.o
+        wiring.connect(m, metadata, merger.i_metadata)
         m.d.comb += [lengths.i.valid.eq(scanned.o.valid & joins), lengths.i.payload.eq(scanned.o.payload),
                      scanned.o.ready.eq(lengths.i.ready & joins)]
 

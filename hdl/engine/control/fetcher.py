@@ -207,10 +207,15 @@ class Fetcher(wiring.Component):
         following: list[Value] = []
         for number, ring in enumerate(self.rings):
             if most > 1:
-                # The one after those on the way. It is known two cycles after one was begun or all were dropped.
+                # The one after those on the way. It is known two cycles after one was begun or all were dropped; in the
+                # pipeline ``fast`` the cycle after is that in which it is compared.
                 after = Signal(RING_INDEX_BITS, name=f"after_{number}")
                 m.d.sync += after.eq((ring.head + self.count[number]) & ~ring.size)
-                m.d.comb += wanted[number].eq(self.pending[number] & (after != ring.tail))
+                further: Value = after != ring.tail
+                if self._config.pipeline == "fast":
+                    m.d.sync += (known := Signal(name=f"further_{number}")).eq(further)
+                    further = known
+                m.d.comb += wanted[number].eq(self.pending[number] & further)
                 following.append(after)
             else:
                 m.d.comb += wanted[number].eq(self.pending[number] & (self.count[number] == 0))

@@ -54,7 +54,8 @@ class Ring(wiring.Component):
     values : Out(ring_layout(config))
         Values of the registers.
     pending : Out(1)
-        The ring is not empty, open entries included; with ``writes``, there is a place to write one.
+        The ring is not empty, open entries included; with ``writes``, there is a place to write one. In the pipeline
+        ``fast`` with several entries ahead: it is enabled; the fetcher compares the indices.
     open, advance, fail : In(1)
         Entries are open; the oldest one was read; it could not be read.
     begin, back : In(1)
@@ -87,11 +88,15 @@ class Ring(wiring.Component):
         enable = Signal()
         below = Signal(RING_INDEX_BITS)             # the size less one
         mask = Signal(RING_INDEX_BITS, init=1)      # the same, registered: bits of an index
+        fast = self._config.pipeline == "fast"
+        waits: Value = Const(1) if fast and self._config.entries_ahead > 1 else head != tail
+        if self._writes:
+            waits = ~self._full(m, tail, mask)
         at_rest = Signal()
         beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [
             # Of the size one bit is set: FPGAs subtract faster than they find all bits below it.
-            below.eq(((size << 1) - 1)[:RING_INDEX_BITS] if self._config.pipeline == "fast" else Cat(
+            below.eq(((size << 1) - 1)[:RING_INDEX_BITS] if fast else Cat(
                 size[bit:].any() for bit in range(RING_INDEX_BITS))),
             at_rest.eq(~enable & ~self.open),
             self.values.base.eq(base),
@@ -99,7 +104,7 @@ class Ring(wiring.Component):
             self.values.tail.eq(tail),
             self.values.head.eq(head),
             self.values.enable.eq(~at_rest),
-            self.pending.eq(enable & (~self._full(m, tail, mask) if self._writes else head != tail)),
+            self.pending.eq(enable & waits),
         ]
 
         # The size is a power of two, so no adder is needed: the ring ends beyond the last address when all bits of the
@@ -115,7 +120,7 @@ class Ring(wiring.Component):
         m.d.comb += one_bit.eq(given.any() & ((given & (given - 1)[:len(given)]) == 0) & ~self.data[0]
                                & ~self.data[RING_INDEX_BITS + 1:].any())
         strays: Value = (self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any()
-        if self._config.pipeline == "fast":
+        if fast:
             # The data are there in the cycle before they are written, too.
             (one_bit, came), (strays, strayed) = (Signal(name="one_bit_came"), one_bit), (Signal(name="strays"), strays)
             m.d.sync += [one_bit.eq(came), strays.eq(strayed)]

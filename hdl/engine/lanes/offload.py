@@ -16,6 +16,7 @@ from cdma.hdl.codec.payload.block_compressor import BlockCompressor
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.fifo import StreamFifo
 from cdma.hdl.common.protected import stream_fifo
+from cdma.hdl.common.skid import Spare
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.bursts import fault_layout
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -45,7 +46,8 @@ class OffloadLane(wiring.Component):
 
     The narrower is built with ``narrowing``; beats pass beside it unless their block is to be narrowed. A narrowed
     block is half as long. The compressor finds out how long a block is on its way into its store, and sends it raw if
-    coding would not shrink it. A block leaves the buffer only when all of it is there.
+    coding would not shrink it. A block leaves the buffer only when all of it is there. In the pipeline ``fast`` a spare
+    place behind the reader registers its ``ready``.
 
     Throughput: 1 raw beat per cycle. Latency: that of :class:`~cdma.hdl.codec.payload.block_compressor.BlockCompressor`
     to the first row, then as many cycles as the block has rows, and 2.
@@ -124,7 +126,13 @@ class OffloadLane(wiring.Component):
         if narrowed:
             m.d.comb += asked.i.payload.halved.eq(block.narrow != Narrowing.NONE)
 
-        beats = self._narrowed(m, reader)
+        raw = reader.o
+        if config.pipeline == "fast":
+            # So that what is ready behind it enables none of the reader's registers.
+            m.submodules.spare = spare = Spare(raw.payload.shape())
+            wiring.connect(m, raw, spare.i)
+            raw = spare.o
+        beats = self._narrowed(m, raw)
         facts = asked.o.payload
         room = Signal()
         m.d.comb += [
@@ -134,7 +142,7 @@ class OffloadLane(wiring.Component):
             *(compressor.i.payload[name].eq(facts[name]) for name in how),
             asked.o.ready.eq(beats.valid & beats.ready & beats.payload.last),
             coded.i.valid.eq(asked.o.ready), coded.i.payload.eq(facts.sequence),
-            self.waits.memory.eq(asked.o.valid & compressor.i.ready & ~beats.valid & ~reader.o.valid),
+            self.waits.memory.eq(asked.o.valid & compressor.i.ready & ~beats.valid & ~raw.valid),
 
             framer.i.payload.eq(compressor.o.payload),
             *(framer.block[name].eq(compressor.block[name]) for name in ("coding", "raw_bytes", "payload_bytes")),
@@ -145,11 +153,11 @@ class OffloadLane(wiring.Component):
         self._buffer(m, compressor, framer)
         return m
 
-    def _narrowed(self, m: Module, reader: AxiReader) -> stream.Interface:
-        """The reader's packets, through the narrower or around it."""
+    def _narrowed(self, m: Module, raw: stream.Interface) -> stream.Interface:
+        """Raw packets, through the narrower or around it."""
         config = self._config
         if not config.narrowing:
-            return reader.o
+            return raw
         m.submodules.narrower = narrower = FloatNarrower(config.beat_bytes)
         m.submodules.forms = forms = StreamFifo(Narrowing, config.outstanding_reads + _ASKED)
         beats = beat_stream(config.beat_bytes).create(path=("beats",))
@@ -159,15 +167,15 @@ class OffloadLane(wiring.Component):
             m.d.sync += form.eq(forms.o.payload)
         m.d.comb += [
             forms.i.valid.eq(self.i.valid & self.i.ready), forms.i.payload.eq(self.i.payload.narrow),
-            forms.o.ready.eq(reader.o.valid & reader.o.ready & reader.o.payload.last),
+            forms.o.ready.eq(raw.valid & raw.ready & raw.payload.last),
             plain.eq(form == Narrowing.NONE), passes.eq(forms.o.valid & (form == forms.o.payload)),
             narrower.narrow.eq(form),
-            narrower.i.payload.eq(reader.o.payload),
-            narrower.i.valid.eq(reader.o.valid & passes & ~plain),
+            narrower.i.payload.eq(raw.payload),
+            narrower.i.valid.eq(raw.valid & passes & ~plain),
             narrower.o.ready.eq(beats.ready & ~plain),
-            beats.valid.eq(Mux(plain, reader.o.valid & passes, narrower.o.valid)),
-            beats.payload.eq(Mux(plain, reader.o.payload.as_value(), narrower.o.payload.as_value())),
-            reader.o.ready.eq(passes & Mux(plain, beats.ready, narrower.i.ready)),
+            beats.valid.eq(Mux(plain, raw.valid & passes, narrower.o.valid)),
+            beats.payload.eq(Mux(plain, raw.payload.as_value(), narrower.o.payload.as_value())),
+            raw.ready.eq(passes & Mux(plain, beats.ready, narrower.i.ready)),
         ]
         return beats
 

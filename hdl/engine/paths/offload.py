@@ -214,7 +214,12 @@ class OffloadPath(DataPath):
                 m.d.sync += counted.crc.eq(crc.value)
             finished, busy = crc.done, crc.busy | crc.done
         # A last beat waits until the totals of the transfer before are kept, for transfers of a few beats.
-        m.d.comb += holds.eq(aggregator.o.payload.last & (busy | complete))
+        unfinished: Value = busy | complete
+        if config.pipeline == "fast":
+            leaves = aggregator.o.valid & aggregator.o.ready & aggregator.o.payload.last
+            unfinished = Signal(name="unfinished")
+            m.d.sync += unfinished.eq((unfinished & ~(complete & kept.i.ready) & ~supervisor.clear) | leaves)
+        m.d.comb += holds.eq(aggregator.o.payload.last & unfinished)
         m.d.sync += complete.eq((complete & ~kept.i.ready) | finished)
         m.d.comb += totals.valid.eq(kept.o.valid & (written != 0))
         m.d.sync += written.eq(written + writer.written - ends)

@@ -121,7 +121,7 @@ def _checker(h: Harness, config: EngineConfig, operation: Operation) -> None:
 def _fetcher(h: Harness, config: EngineConfig) -> None:
     """Each entry that is begun is asked for at its ring's base and the index behind those that are open, round the
     ring; they end in the order in which they were begun, each for its own direction, whole, as read or with the address
-    that could not be; nothing fails without an error or silence, and then all that is open is forgotten."""
+    that could not be; nothing fails without an error or silence, and then all that is open is forgotten.{said}"""
     m, most = h.m, config.entries_ahead
     dut = h.add("dut", Fetcher(config))
     axi, fill = dut.axi, dut.fill
@@ -157,6 +157,12 @@ def _fetcher(h: Harness, config: EngineConfig) -> None:
         h.check(f"count_{number}", dut.count[number] == count)
         # Two cycles after an entry was begun, or all were forgotten.
         h.check(f"next_{number}_is_known", (state == 1) | (state == 5) | (after[number] == index))
+        if config.pipeline == "fast":
+            further = h.inner(f"dut.further_{number}")
+            h.check(f"next_{number}_was_there", (after[number] <= mask) & (((after[number] - head) & mask) <= level))
+            h.check(f"none_of_{number}_is_open_at_rest", (state != 5) | (count == 0))
+            h.check(f"further_{number}_is_so",
+                    (state == 1) | (state == 2) | (state == 5) | ~further | (count < level))
         heads.append(base + head)
         following.append(base + index)
         open_.append(count)
@@ -244,7 +250,12 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
 _FULL = load_engine("engine").replace(address_windows=True, page_lists=True, narrowing=True)
 _BUILT = ", with windows, page lists and narrowing built"
 
-PROOFS = (Proof("fetcher", "hdl/engine/control/fetcher.py", _fetcher, {"config": load_engine("tiny")}, cover_depth=40),
+PROOFS = (*(Proof(name, "hdl/engine/control/fetcher.py", _fetcher, {"config": config}, cover_depth=40,
+                  words={"said": said})
+            for name, config, said in (
+                ("fetcher", load_engine("tiny"), ""),
+                ("fetcher_fast", load_engine("tiny").replace(pipeline="fast"),
+                 " The same in the pipeline ``fast``, which compares a ring's tail a cycle earlier."))),
           *(_proof(operation.name.lower(), _FULL, operation, _BUILT) for operation in Operation),
           _proof("tiny", load_engine("tiny"), Operation.OFFLOAD, ", with none of these built"))
 """Proofs of descriptors."""
