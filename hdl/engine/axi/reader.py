@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.common.beat import beat_layout, beat_stream
 from cdma.hdl.common.bits import thermometer
 from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.skid import Spare
 from cdma.hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, burst_layout, fault_layout, span_layout
 from cdma.hdl.engine.axi.pages import pages_port, translated
 from cdma.hdl.engine.axi.signature import axi_read
@@ -33,8 +34,9 @@ class AxiReader(wiring.Component):
     Throughput: one beat per cycle across bursts and requests. A request takes 3 cycles of the request channel, and 2
     more for every burst after its first, so successive requests of one or two beats are slower.
 
-    ``rready`` depends on registers, ``stop`` and ``o.ready``. It is low while no burst is outstanding. ``rlast`` and
-    ``rid`` are ignored: bursts arrive in order, with the number of beats that was requested.
+    ``rready`` depends on registers, ``stop`` and ``o.ready``; in the pipeline ``fast``, which has a spare place behind
+    the register, not on ``o.ready``. It is low while no burst is outstanding. ``rlast`` and ``rid`` are ignored: bursts
+    arrive in order, with the number of beats that was requested.
 
     Parameters
     ----------
@@ -47,7 +49,9 @@ class AxiReader(wiring.Component):
     paged : bool
         Whether requests may be those of streams in pages.
     passes_errors : bool
-        Whether beats with an error response are output as well, and the unit goes on behind them.
+        Whether beats with an error response are output as well, and the unit goes on behind them. Not in ``fast``.
+    pipeline : str
+        "small" or "fast".
 
     Members
     -------
@@ -58,7 +62,7 @@ class AxiReader(wiring.Component):
     axi : Out(axi_read(address_bits, beat_bytes))
         The memory.
     stop : In(1)
-        Begin no new burst; discard arriving beats and the beat that waits at ``o``.
+        Begin no new burst; discard arriving beats and those that wait at ``o``.
     idle : Out(1)
         No burst is outstanding. Requests may wait, unless stopped.
     pages : Out(pages_port(address_bits))
@@ -74,9 +78,11 @@ class AxiReader(wiring.Component):
     o: stream.Interface
 
     def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
-                 most_beats: int = MOST_BEATS, paged: bool = False, passes_errors: bool = False):
+                 most_beats: int = MOST_BEATS, paged: bool = False, passes_errors: bool = False,
+                 pipeline: str = "small"):
         self._sizes = address_bits, beat_bytes, length_bits
         self._passes_errors = passes_errors
+        self._pipeline = pipeline
         self._most_beats = most_beats
         self._paged = paged
         self._outstanding = outstanding
@@ -132,18 +138,24 @@ class AxiReader(wiring.Component):
         taken = Signal()
         held = Signal()
         beat = Signal(beat_layout(beat_bytes), reset_less=True)
+        o = wiring.flipped(self.o)
+        if self._pipeline == "fast":
+            spare = Spare(beat_layout(beat_bytes))
+            m.submodules.spare = ResetInserter(self.stop)(spare)
+            wiring.connect(m, spare.o, o)
+            o = spare.i
         m.d.comb += [
-            axi.rready.eq(open_.o.valid & (~held | self.o.ready | halted)),
+            axi.rready.eq(open_.o.valid & (~held | o.ready | halted)),
             taken.eq(axi.rvalid & axi.rready),
             ends.eq(count == burst.len),
             open_.o.ready.eq(taken & ends),
-            self.o.valid.eq(held),
-            self.o.payload.eq(beat),
+            o.valid.eq(held),
+            o.payload.eq(beat),
             self.idle.eq(~axi.arvalid & (open_.level == 0)),
         ]
         with m.If(taken):
             m.d.sync += count.eq(Mux(ends, 0, count + 1))
-        moves = ~held | self.o.ready | self.stop
+        moves = ~held | o.ready | self.stop
         if self._passes_errors:
             with m.If(moves):
                 m.d.sync += [faulty.eq(axi.rresp[1]), fault_resp.eq(axi.rresp), fault_address.eq(burst.address)]

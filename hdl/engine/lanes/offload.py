@@ -16,7 +16,6 @@ from cdma.hdl.codec.payload.block_compressor import BlockCompressor
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.fifo import StreamFifo
 from cdma.hdl.common.protected import stream_fifo
-from cdma.hdl.common.skid import Spare
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.bursts import fault_layout
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -46,8 +45,7 @@ class OffloadLane(wiring.Component):
 
     The narrower is built with ``narrowing``; beats pass beside it unless their block is to be narrowed. A narrowed
     block is half as long. The compressor finds out how long a block is on its way into its store, and sends it raw if
-    coding would not shrink it. A block leaves the buffer only when all of it is there. In the pipeline ``fast`` a spare
-    place behind the reader registers its ``ready``.
+    coding would not shrink it. A block leaves the buffer only when all of it is there.
 
     Throughput: 1 raw beat per cycle. Latency: that of :class:`~cdma.hdl.codec.payload.block_compressor.BlockCompressor`
     to the first row, then as many cycles as the block has rows, and 2.
@@ -99,7 +97,7 @@ class OffloadLane(wiring.Component):
         config = self._config
         m.submodules.reader = reader = AxiReader(
             config.address_bits, config.beat_bytes, exact_log2(config.block_bytes) + 1, config.outstanding_reads,
-            config.burst_beats)
+            config.burst_beats, pipeline=config.pipeline)
         m.submodules.compressor = compressor = BlockCompressor(
             config.beat_bytes, config.element_bytes, config.block_bytes, config.pipeline, config.exponents,
             for_lane=True, protected=config.buffer_parity)
@@ -126,13 +124,7 @@ class OffloadLane(wiring.Component):
         if narrowed:
             m.d.comb += asked.i.payload.halved.eq(block.narrow != Narrowing.NONE)
 
-        raw = reader.o
-        if config.pipeline == "fast":
-            # So that what is ready behind it enables none of the reader's registers.
-            m.submodules.spare = spare = Spare(raw.payload.shape())
-            wiring.connect(m, raw, spare.i)
-            raw = spare.o
-        beats = self._narrowed(m, raw)
+        beats = self._narrowed(m, reader)
         facts = asked.o.payload
         room = Signal()
         m.d.comb += [
@@ -142,7 +134,7 @@ class OffloadLane(wiring.Component):
             *(compressor.i.payload[name].eq(facts[name]) for name in how),
             asked.o.ready.eq(beats.valid & beats.ready & beats.payload.last),
             coded.i.valid.eq(asked.o.ready), coded.i.payload.eq(facts.sequence),
-            self.waits.memory.eq(asked.o.valid & compressor.i.ready & ~beats.valid & ~raw.valid),
+            self.waits.memory.eq(asked.o.valid & compressor.i.ready & ~beats.valid & ~reader.o.valid),
 
             framer.i.payload.eq(compressor.o.payload),
             *(framer.block[name].eq(compressor.block[name]) for name in ("coding", "raw_bytes", "payload_bytes")),
@@ -153,11 +145,11 @@ class OffloadLane(wiring.Component):
         self._buffer(m, compressor, framer)
         return m
 
-    def _narrowed(self, m: Module, raw: stream.Interface) -> stream.Interface:
-        """Raw packets, through the narrower or around it."""
+    def _narrowed(self, m: Module, reader: AxiReader) -> stream.Interface:
+        """The reader's packets, through the narrower or around it."""
         config = self._config
         if not config.narrowing:
-            return raw
+            return reader.o
         m.submodules.narrower = narrower = FloatNarrower(config.beat_bytes)
         m.submodules.forms = forms = StreamFifo(Narrowing, config.outstanding_reads + _ASKED)
         beats = beat_stream(config.beat_bytes).create(path=("beats",))
@@ -167,15 +159,15 @@ class OffloadLane(wiring.Component):
             m.d.sync += form.eq(forms.o.payload)
         m.d.comb += [
             forms.i.valid.eq(self.i.valid & self.i.ready), forms.i.payload.eq(self.i.payload.narrow),
-            forms.o.ready.eq(raw.valid & raw.ready & raw.payload.last),
+            forms.o.ready.eq(reader.o.valid & reader.o.ready & reader.o.payload.last),
             plain.eq(form == Narrowing.NONE), passes.eq(forms.o.valid & (form == forms.o.payload)),
             narrower.narrow.eq(form),
-            narrower.i.payload.eq(raw.payload),
-            narrower.i.valid.eq(raw.valid & passes & ~plain),
+            narrower.i.payload.eq(reader.o.payload),
+            narrower.i.valid.eq(reader.o.valid & passes & ~plain),
             narrower.o.ready.eq(beats.ready & ~plain),
-            beats.valid.eq(Mux(plain, raw.valid & passes, narrower.o.valid)),
-            beats.payload.eq(Mux(plain, raw.payload.as_value(), narrower.o.payload.as_value())),
-            raw.ready.eq(passes & Mux(plain, beats.ready, narrower.i.ready)),
+            beats.valid.eq(Mux(plain, reader.o.valid & passes, narrower.o.valid)),
+            beats.payload.eq(Mux(plain, reader.o.payload.as_value(), narrower.o.payload.as_value())),
+            reader.o.ready.eq(passes & Mux(plain, beats.ready, narrower.i.ready)),
         ]
         return beats
 

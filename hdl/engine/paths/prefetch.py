@@ -61,7 +61,7 @@ class PrefetchPath(DataPath):
         clear = ResetInserter(supervisor.clear)
         unit_clear = self._unit_clears(m, supervisor)
         reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.link_reads,
-                           config.burst_beats, paged=config.page_lists)
+                           config.burst_beats, paged=config.page_lists, pipeline=config.pipeline)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]
         m.submodules.reader = ResetInserter(unit_clear[config.lanes])(reader)

@@ -16,7 +16,8 @@ from tests.hdl.engine.axi.masters import Span, Traffic, never_waits, play, rate,
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give
 
-_KINDS = ("read", "write", "whole")
+_READERS = ("read", "fast")
+_KINDS = (*_READERS, "write", "whole")
 _LINKS = [  # beat_bytes, outstanding, latency, pauses, stretch, early
     (16, 1, 0, 0.0, 1, False), (16, 4, 30, 0.3, 1, True), (16, 32, 350, 0.5, 40, False), (32, 2, 5, 0.0, 1, True),
     (32, 8, 350, 0.1, 1, False), (32, 3, 0, 0.6, 20, True), (64, 4, 20, 0.5, 1, False), (64, 1, 3, 0.0, 1, True),
@@ -24,9 +25,10 @@ _LINKS = [  # beat_bytes, outstanding, latency, pauses, stretch, early
 
 
 def _master(kind: str, beat_bytes: int = 32, outstanding: int = 4, most: int = 256) -> Any:
-    """A master; of kind ``whole``, a writer whose bursts begin when all their beats are there."""
-    if kind == "read":
-        return AxiReader(40, beat_bytes, 16, outstanding, most)
+    """A master; ``fast``: a reader of that pipeline; ``whole``: a writer whose bursts begin when all their beats are
+    there."""
+    if kind in _READERS:
+        return AxiReader(40, beat_bytes, 16, outstanding, most, pipeline="fast" if kind == "fast" else "small")
     return AxiWriter(40, beat_bytes, 16, outstanding, most, burst_beats(beat_bytes, most) * (kind == "whole"))
 
 
@@ -101,11 +103,12 @@ def _faulty(rng: random.Random, memory: Memory, places: list[int], first: int) -
     return memory.faulty[places[first]]
 
 
+@pytest.mark.parametrize("kind", _READERS)
 @pytest.mark.parametrize("seed", range(10))
-def test_an_error_is_the_last_that_is_seen(seed: int) -> None:
+def test_an_error_is_the_last_that_is_seen(seed: int, kind: str) -> None:
     """Of any kind, in any beat of any burst, and later ones change nothing."""
     rng = random.Random(seed)
-    dut = _master("read", outstanding=2)
+    dut = _master(kind, outstanding=2)
     memory = Memory(dut.axi, 32, rng, 10, 0.2, content=bytearray(rng.randbytes(SIZE)))
     places = [place for each in _THREE for place in each.places()[::32]]
     first = rng.choice([rng.randrange(len(places)), 0, 127, 128, len(places) - 1])
@@ -174,12 +177,13 @@ async def _as_new(ctx: Any, dut: Any, memory: Memory, clear: Signal) -> None:
         memory.check()
 
 
+@pytest.mark.parametrize("kind", _READERS)
 @pytest.mark.parametrize("seed", range(10))
-def test_stop_and_reset_of_a_reader(seed: int) -> None:
+def test_stop_and_reset_of_a_reader(seed: int, kind: str) -> None:
     """Stopped at any time, nothing new begins, all that was begun ends; and after a reset the unit is as new."""
     rng = random.Random(seed)
     clear = Signal()
-    dut = _master("read", outstanding=rng.choice([1, 3]))
+    dut = _master(kind, outstanding=rng.choice([1, 3]))
     memory = Memory(dut.axi, 32, rng, rng.choice([0, 25]), rng.choice([0, 0.3]), 3,
                     content=bytearray(rng.randbytes(SIZE)))
     open_end = rng.random() < 0.3       # nobody takes what comes out
@@ -197,6 +201,27 @@ def test_stop_and_reset_of_a_reader(seed: int) -> None:
         await _as_new(ctx, dut, memory, clear)
 
     clocked(ResetInserter(clear)(dut), process, memory.read)
+
+
+def test_the_port_of_a_fast_reader_is_registered() -> None:
+    """Whether its ``rready`` is high does not depend on ``o.ready``."""
+    dut = _master("fast")
+    memory = Memory(dut.axi, 32, random.Random(1), content=bytearray(SIZE))
+
+    async def process(ctx: Any) -> None:
+        seen = set()
+        for _ in range(300):
+            shown = []
+            for ready in (0, 1):
+                ctx.set(dut.o.ready, ready)
+                shown.append(ctx.get(dut.axi.rready))
+            assert shown[0] == shown[1]
+            seen.add(shown[0])
+            ctx.set(dut.o.ready, memory.rng.random() < 0.5)
+            await ctx.tick()
+        assert seen == {0, 1}
+
+    clocked(dut, process, Traffic(dut, memory, _THREE, memory.rng).ask, memory.read)
 
 
 @pytest.mark.parametrize("kind", ["write", "whole"])
