@@ -237,10 +237,13 @@ def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: in
             for number in range(good if failing else 40):
                 entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
                 assert (entry.page, Entry(entry.state)) == (number, Entry.GOOD)
+            if failing:
+                # All entries of the beat with the error.
+                for _ in range(beat_bytes // ENTRY_BYTES):
+                    entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
+                    assert Entry(entry.state) is Entry.UNREAD
             ctx.set(dut.entries.ready, 0)
             if failing:
-                entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
-                assert Entry(entry.state) is Entry.UNREAD
                 chunk = faulty // 16 * 16 * ENTRY_BYTES
                 assert (ctx.get(dut.fault.valid), ctx.get(dut.fault.resp), ctx.get(dut.fault.address)) == (1, 2, chunk)
                 asked = len(memory.bursts)
