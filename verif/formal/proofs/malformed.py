@@ -55,7 +55,7 @@ class _Payload:
         unknown = h.named("length_is_unknown", Cat(verdict == fault.value for fault in _ALONE[:2]).any())
         alone = unknown | Cat(verdict == fault.value for fault in _ALONE[2:]).any() | early
         beats = h.named("last_of_all", (self.raw - 1)[:len(self.raw)] >> exact_log2(BEAT))
-        one = Mux(unknown | (beats != 0), 1, 0) if pairs else Const(0)
+        one = unknown | beats[0] if pairs else Const(0)      # as many halves as the last pair
         last = h.named("last_beat", Mux(alone, one, beats))
         shown, ended = Signal(range(max(self._beats, 2) + 2), name="shown"), Signal(name="ended")
         code, ends = Value.cast(dut.error.code), dut.o.valid & dut.o.payload.last
@@ -99,9 +99,8 @@ def _exponents(h: Harness, element: int, beats: int, within: int) -> None:
     raw, bytes_, all_ = payload.raw, payload.bytes, Cat(payload.rows)
     h.assume("not_zero_value_coding", h.begun | (payload.coding[:7] != TAGS_FIRST[element]))
 
-    # What the format says: header, base, widths and zeros are a word; then come the tag, rests and mantissas. Elements
-    # that are there are in the first group.
-    assert beats * BEAT // element <= places // 4
+    # What the format says: header, base, widths and zeros are a word; then come the tag, and each group's rests and
+    # mantissas.
     header = all_[:8]
     width, signs, dense, widths, base = header[:3], header[3], header[4], header[6], header[7]
     zeros = header.all()
@@ -113,10 +112,13 @@ def _exponents(h: Harness, element: int, beats: int, within: int) -> None:
     missing = h.named("has_missing_ones", ~zeros & (
         tag & ~thermometer((raw >> exact_log2(element))[:8], places)).any())
     first = h.named("data_begin", WORD_BYTES + Mux(zeros | dense, 0, places // 8))
-    bits = Mux(width == 7, 8, width - Mux(widths, less[:2], 0))[:4]
-    rest = h.named("rest", Mux(bits + signs == 0, 0, bits + signs - 1)[:4])
-    count = h.named("elements", _ones(tag[:beats * BEAT // element]))
-    needed = h.named("needed", first + Mux(zeros, 0, ((count * rest + 7) >> 3) + count * (element - 1)))
+    data: Value = Const(0, 8)
+    for group in range(-(-beats * BEAT // element // (places // 4))):
+        bits = Mux(width == 7, 8, width - Mux(widths, less.word_select(group, 2), 0))[:4]
+        rest = h.named(f"rest_{group}", Mux(bits + signs == 0, 0, bits + signs - 1)[:4])
+        count = h.named(f"elements_{group}", _ones(tag.word_select(group, places // 4)[:beats * BEAT // element]))
+        data = h.named(f"data_to_{group}", (data + ((count * rest + 7) >> 3) + count * (element - 1))[:8])
+    needed = h.named("needed", first + Mux(zeros, 0, data))
     coding_or_length = (
         (PayloadError.BAD_CODING, payload.coding[:7] != EXPONENTS[element]),
         (PayloadError.BAD_LENGTH, (raw == 0) | raw[:exact_log2(element)].any()))
@@ -189,7 +191,8 @@ PROOFS = (*(
         (_verdict, "zvc32", 4, 2, 28, "shallow"), (_verdict, "zvc16", 2, 2, 28, "deep"),
         (_verdict, "zvc8", 1, 1, 28, "deep"), (_verdict, "zvc32", 4, 8, 34, "deep"),
         (_exponents, "bfloat16", 2, 1, 40, "deep"),
-        (_exponents, "bfloat16", 2, 2, 40, "deep"))),
+        (_exponents, "bfloat16", 2, 2, 40, "deep"), (_exponents, "float32", 4, 2, 40, "deep"),
+        (_exponents, "float32", 4, 4, 44, "deep"))),
     Proof("malformed_lines32", "hdl/codec/lines/decompressor.py", _lines, {"beats": 1, "within": 43}, 44, "deep",
           "one packet, beats of 16 bytes, no gaps, no stalls", solver="sat", words={"bytes": BEAT}),
 )
