@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,12 +20,19 @@ __all__ = ["Span", "Traffic", "bursts", "never_waits", "play", "rate", "spans"]
 
 
 class Span(NamedTuple):
-    """A request: bytes from an address on, or in pages of ``4 KiB << size``."""
+    """A request: bytes from an address on, or in pages of ``4 KiB << size``; with ``cut``, one request up to this byte
+    and one from it on."""
 
     address: int
     bytes: int
     pages: tuple[int, ...] = ()
     size: int = 0
+    cut: int = 0
+
+    def requests(self) -> list[tuple[int, int]]:
+        """Address and bytes of each request; addresses of a stream in pages are places in it."""
+        start, edges = 0 if self.pages else self.address, [0, *([self.cut] if self.cut else []), self.bytes]
+        return [(start + low, high - low) for low, high in itertools.pairwise(edges)]
 
     def places(self) -> list[int]:
         """Where each byte is in memory."""
@@ -86,10 +94,11 @@ class Traffic:
     async def ask(self, ctx: Any) -> None:
         """Makes the requests."""
         for each in self._asked:
-            if hasattr(self.master, "pages"):
-                ctx.set(self.master.pages.paging, {"listed": bool(each.pages), "size": each.size, "final": 1})
-            request = {"address": 0 if each.pages else each.address, "bytes": each.bytes}
-            await give(ctx, self.master.i, [request], Pace(self._rng, self._pauses))
+            for address, size in each.requests():
+                if hasattr(self.master, "pages"):
+                    final = address + size == each.bytes
+                    ctx.set(self.master.pages.paging, {"listed": bool(each.pages), "size": each.size, "final": final})
+                await give(ctx, self.master.i, [{"address": address, "bytes": size}], Pace(self._rng, self._pauses))
 
     async def move(self, ctx: Any) -> None:
         """Gives the beats, or takes and compares them."""
@@ -97,7 +106,8 @@ class Traffic:
         if isinstance(self.master, AxiReader):
             for each in self._asked:
                 hope = bytes(self._memory.content[place] for place in each.places())
-                assert await take_packet(ctx, self.master.o, pace) == hope
+                found = b"".join([await take_packet(ctx, self.master.o, pace) for _ in each.requests()])
+                assert found == hope
         else:
             await give(ctx, self.master.data, self._beats, pace)
             await ctx.tick().until(self.master.idle)

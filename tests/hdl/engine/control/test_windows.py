@@ -46,3 +46,13 @@ async def test_the_lock(bench: Bench, ctx: Any) -> None:
         seen, register = ctx.get(bench.dut.attributes[port]), attributes[f"{port.upper()}_ATTRIBUTES"]
         assert (seen.cache, seen.prot, seen.qos, seen.user) == (
             register & 15, register >> 4 & 7, register >> 8 & 15, register >> 16)
+
+
+@simulated(lambda: Bench(_CONFIG))
+async def test_a_limit_of_whole_4_gib(bench: Bench, ctx: Any) -> None:
+    """It is one, though the lower half of its register is 0; no limit are two halves of 0."""
+    for memory, field in (("DEVICE", "source"), ("LINK", "destination")):
+        for high, status in ((1, Status[f"{field.upper()}_OUTSIDE_WINDOW"]), (0, Status.OK)):
+            await bench.write(f"{memory}_LIMIT_HI", high)
+            await bench.push("offload", good(1, tag=high, **{field: 1 << 32}))
+            await bench.outcomes("offload", (high, status))
