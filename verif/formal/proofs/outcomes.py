@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 
 from cdma.hdl.config.engine import load_engine
@@ -91,12 +91,15 @@ def _verdict(h: Harness) -> None:
               for number in range(_LANES + 1)]
     h.m.d.comb += [dut.distributor.eq(faults[0]), *(port.eq(fault) for port, fault in zip(
         dut.lanes, faults[1:], strict=True))]
-    state, was = h.inner("dut.fsm_state"), [h.past(Value.cast(fault), f"fault_{n}") for n, fault in enumerate(faults)]
+    state, pause, all_settled = (h.inner(f"dut.{name}") for name in ("fsm_state", "pause", "settled"))
+    was = [h.past(Value.cast(fault), f"fault_{n}") for n, fault in enumerate(faults)]
     for number, (fault, before) in enumerate(zip(faults, was, strict=True)):
         valid = h.named(f"was_{number}", data.View(layout, before).valid)
         h.assume(f"fault_{number}_stays", ~valid | (Value.cast(fault) == before))
-        # All lanes have settled: there is no other fault to come.
-        h.assume(f"fault_{number}_is_known", (state < 2) | (fault.valid == valid))
+        # After the pause no other fault comes of the distributor, nor of a lane that has settled; it stays so.
+        settled: Value = dut.settled[number - 1] if number else Const(1)
+        h.assume(f"fault_{number}_is_known", ~h.past(h.named(f"quiet_{number}", (state != 0) & (pause <= 1) & settled),
+                                                     f"quiet_{number}") | ((fault.valid == valid) & settled))
     # The first fault of the distributor and so many lanes.
     firsts = [faults[0]]
     for number, fault in enumerate(faults[1:]):
@@ -112,6 +115,9 @@ def _verdict(h: Harness) -> None:
     h.check("first_fault", ~dut.fault.valid | (firsts[-1].valid & (Value.cast(dut.fault) == Value.cast(firsts[-1]))))
     h.check("none_without_a_fault", Cat(fault.valid for fault in faults).any() | ~dut.fault.valid)
     # What the registers hold.
+    h.check("lanes_have_settled", (state < 2) | dut.settled.all())
+    h.check("all_have_settled", (state != 1) | (pause != 0) | ~all_settled | dut.settled.all())
+    h.check("pause_is_over", (state < 2) | (pause == 0))
     h.check("a_fault_was_seen", (state == 0) & ~dut.stop | Cat(fault.valid for fault in faults).any())
     h.check("states", (state < 5) & (lane <= _LANES) & ((state != 2) | (lane < _LANES)) & (
         (state != 3) | (lane != 0)))
