@@ -60,6 +60,8 @@ def _supervisor(h: Harness) -> None:
     h.check("only_complete_ones_have_counts", ~dut.result.valid | complete | ~Cat(
         dut.result.payload.bytes, dut.result.payload.nonzero, dut.result.payload.raw_blocks).any())
     h.check("totals_are_taken_without_a_fault", ~ends | ~fault.valid)
+    found = h.past(h.inner("dut.problem") & fault.valid, "problem")
+    h.check("a_fault_goes_before_an_abort", ~found | (h.inner("dut.cause") == h.past(Value.cast(fault), "found")))
     # What the registers hold.
     cause = data.View(dut.fault.shape(), h.inner("dut.cause"))
     is_okay = Value.cast(cause.status) == Status.OK.value

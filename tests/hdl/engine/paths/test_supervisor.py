@@ -194,6 +194,25 @@ def test_after_a_fault_transfers_are_run_one_at_a_time() -> None:
     clocked(dut, process)
 
 
+def test_a_fault_beside_a_list_that_is_read_ahead() -> None:
+    """It may be one of the transfer behind, so the oldest is run again, and reported if it fails alone."""
+    dut = Supervisor(_CONFIG.replace(page_lists=True), "source", 2)
+    fault = {"valid": 1, "status": Status.LINK_WRITE_ERROR, "resp": 2}
+
+    async def process(ctx) -> None:
+        await _request(ctx, dut, 100, 0)
+        for ahead in (1, 0):
+            assert (await _taken(ctx, dut.launch)).tail_bytes == 100
+            ctx.set(dut.ahead, ahead)
+            await _fails(ctx, dut, fault)
+            for _ in range(10):
+                assert not (ahead and ctx.get(dut.result.valid))
+                await ctx.tick()
+        assert (await _result(ctx, dut)).status == Status.LINK_WRITE_ERROR
+
+    clocked(dut, process)
+
+
 @pytest.mark.parametrize("cause", [None, {"valid": 1, "status": Status.LINK_WRITE_TIMEOUT}])
 def test_aborts_and_timeouts_are_those_of_the_oldest(cause: dict | None) -> None:
     dut = Supervisor(_CONFIG, "source", 2)
@@ -277,6 +296,7 @@ def test_a_unit_with_a_silent_port_is_isolated() -> None:
             await pulse(ctx, dut.result.ready)
         await _comes_back(ctx, dut)
         await _begin(ctx, dut, 9000, 0)
+        assert (await _taken(ctx, dut.follow)).transfer.capacity >> 20 == 9000
         await _succeeds(ctx, dut)
 
     clocked(dut, process)
