@@ -86,8 +86,8 @@ class PathBench:
                              content=content) for lane in self.dut.lanes]
         self.link = Memory(self.dut.link, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
                            content=bytearray(rng.randbytes(SIZE)))
-        self._lists = Memory(self.dut.lists, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
-                             content=self.link.content) if config.page_lists else None
+        self._lists = [Memory(self.dut.lists, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
+                              content=self.link.content)] if config.page_lists else []
         self.answers = [True] * (config.lanes + 1)      # whether each port, the link's last, answers at all
         self._lists_end = _LISTS
         self._asked: list[Descriptor] = []
@@ -134,7 +134,7 @@ class PathBench:
 
     def run(self, process: Process) -> None:
         """Run a test from power-up, with the memories and what watches the events."""
-        lists = [] if self._lists is None else [self._lists.read]
+        lists = (each.read for each in self._lists)
         self._bench.run(process, *map(self._memory, range(self.config.lanes + 1)), *lists, self._watch, self._front,
                         cycles=_PATIENCE)
 
@@ -213,8 +213,9 @@ class PathBench:
         dut = self.dut
         while not ctx.get(dut.result.valid):
             await ctx.tick()
-        for number, memory in enumerate((*self.lanes, self.link)):
-            assert not (alone and self.answers[number] and memory.open), f"port {number} has a transaction open"
+        for number, memory in enumerate((*self.lanes, self.link, *self._lists)):
+            answers = [*self.answers, True][number]
+            assert not (alone and answers and memory.open), f"port {number} has a transaction open"
         first = ctx.get(dut.result.payload)
         for _ in range(self.rng.choice([0, 7])):
             await ctx.tick()

@@ -13,12 +13,14 @@ from cdma.golden.codec import blocks
 from cdma.golden.engine import Descriptor, Operation, Response, Status
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.transfer.buffers import LaneMemory
+from tests.hdl.engine.axi.masters import bursts
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.link.streams import sparse
 from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
 
 _both = pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
 _LANE_ERROR = {Operation.OFFLOAD: Status.LANE_READ_ERROR, Operation.PREFETCH: Status.LANE_WRITE_ERROR}
+_LANE_TIMEOUT = {Operation.OFFLOAD: Status.LANE_READ_TIMEOUT, Operation.PREFETCH: Status.LANE_WRITE_TIMEOUT}
 _LINK_ERROR = {Operation.OFFLOAD: Status.LINK_WRITE_ERROR, Operation.PREFETCH: Status.LINK_READ_ERROR}
 
 
@@ -103,8 +105,9 @@ def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
         else:
             for harm, status in _HARMS:
                 assert (await bench.transfer(ctx, bench.asked(harm=harm))).status is status
-            found = await bench.transfer(ctx, replace(good, crc=good.crc ^ 1))
-            assert (found.status, found.crc) == (Status.CRC_MISMATCH, good.crc)
+            for bit in (0, 15, 16, 31):
+                found = await bench.transfer(ctx, replace(good, crc=good.crc ^ 1 << bit))
+                assert (found.status, found.crc) == (Status.CRC_MISMATCH, good.crc)
         for wait in (0, 30, 120) if operation is Operation.OFFLOAD else (0, 20, 50):
             await bench.aborted(ctx, good, wait)
         await bench.once(ctx, good)
@@ -212,8 +215,28 @@ def test_a_port_that_does_not_answer(operation: Operation, port: int, status: St
     bench = PathBench(CONFIG, operation, seed=4, pauses=0.1)
     bench.answers[port] = False
 
+    asked = bench.asked()
+
     async def process(ctx: Any) -> None:
-        await bench.unanswered(ctx, bench.asked(), port, status)
+        await bench.unanswered(ctx, asked, port, status)
+
+    bench.run(process)
+    if (operation, port) == (Operation.PREFETCH, 2):
+        # The request that was shown, and those of the transfer that succeeds: none of an isolated port.
+        assert len(bench.link.bursts) == 1 + len(bursts(asked.source, asked.packed_bytes, 32, CONFIG.burst_beats)) == 3
+
+
+@_both
+def test_of_ports_that_fall_silent_together_the_first_is_told(operation: Operation) -> None:
+    bench = PathBench(CONFIG, operation, seed=6, pauses=0.0)
+    bench.answers = [True, False, False]
+
+    async def process(ctx: Any) -> None:
+        await bench.begin(ctx, bench.asked())
+        await ctx.tick().repeat(60)
+        ctx.set(bench.dut.silent, 0b110)
+        found = await bench.result(ctx)
+        assert (found.status, found.lane) == (_LANE_TIMEOUT[operation], 1)
 
     bench.run(process)
 
@@ -238,6 +261,19 @@ def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
         for each in await bench.several(ctx, asked):
             assert each.status is Status.OK
         assert bench.most == in_flight + 1
+        # An error among them: those behind it run again, by their lists.
+        for lane in range(2):
+            bench.fail_lane(lane, _device(asked[3]) + 512, Response.DECERR)
+        found = await bench.several(ctx, asked)
+        assert [number for number, each in enumerate(found) if each.status is not Status.OK] == [3]
+        bench.mend()
+        for wait in range(0, 40, 4):
+            await bench.aborted(ctx, asked[3], wait)
+        if operation is Operation.OFFLOAD:
+            # The port of lists is silent for others: nothing is read here.
+            ctx.set(bench.dut.silent, 1 << config.lanes + 1)
+            await bench.once(ctx, asked[2])
+            ctx.set(bench.dut.silent, 0)
         # The list ends before the stream does.
         raw = bench.rng.randbytes(16384)
         short = replace(bench.asked(raw=raw, device=0, pages=[next(taken) for _ in range(5)]), pages=1)
