@@ -80,6 +80,17 @@ _HARMS: list[tuple[Callable[[bytearray], bytearray | None], Status]] = [
     (_cut, Status.TRUNCATED), (_more, Status.TRAILING)]
 
 
+# Every second element is zero, so each block is coded.
+_RAW = (bytes(4) + b"cDMA") * (CONFIG.block_bytes // 8) * 4
+_PLACES = [each.offset for each in blocks.headers(blocks.compress(_RAW, 0x14, CONFIG.block_bytes), CONFIG.block_bytes)]
+
+
+def _longer_payload(stream: bytearray) -> bytearray:
+    """A word more in the last block, behind all that it decodes to."""
+    stream[_PLACES[3]] += 4
+    return stream + bytes(4)
+
+
 @_both
 def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
     bench = PathBench(CONFIG, operation, seed=2, pauses=0.2)
@@ -108,6 +119,9 @@ def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
             for bit in (0, 15, 16, 31):
                 found = await bench.transfer(ctx, replace(good, crc=good.crc ^ 1 << bit))
                 assert (found.status, found.crc) == (Status.CRC_MISMATCH, good.crc)
+        if operation is Operation.OFFLOAD:      # its lanes have most blocks before them
+            await bench.aborted(ctx, bench.asked(40 * 512, device=0, place=0, capacity=0x6000), 60)
+            await bench.once(ctx, good)
         for wait in (0, 30, 120) if operation is Operation.OFFLOAD else (0, 20, 50):
             await bench.aborted(ctx, good, wait)
         await bench.once(ctx, good)
@@ -115,20 +129,31 @@ def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
     bench.run(process)
 
 
+@pytest.mark.parametrize("latency", [0, 1, 9])
+def test_a_malformed_block_is_told_however_early_its_bytes_are_answered(latency: int) -> None:
+    bench = PathBench(CONFIG, Operation.PREFETCH, seed=2, pauses=0.0)
+    for memory in bench.lanes:
+        memory.latency = latency
+
+    async def process(ctx: Any) -> None:
+        for harm in (*(_flip(place + 4, 1) for place in _PLACES), _longer_payload):
+            asked = bench.asked(raw=_RAW, harm=harm, coding=0x14)
+            assert (await bench.transfer(ctx, asked)).status is Status.BAD_PAYLOAD
+
+    bench.run(process)
+
+
 def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None:
     bench = PathBench(CONFIG, Operation.PREFETCH, seed=3, pauses=0.0)
     bench.answers[1] = False
-    # Every second element is zero, so each block is coded. Blocks 0 and 2 are those of lane 1.
-    raw = (bytes(4) + b"cDMA") * (CONFIG.block_bytes // 8) * 4
-    size = CONFIG.block_bytes
-    places = [each.offset for each in blocks.headers(blocks.compress(raw, 0x14, size), size)]
 
     def harm(stream: bytearray) -> None:
-        stream[places[2] + 4] ^= 1      # the first tag of the block announces another element
-        stream[places[3] + 3] ^= 1      # a wrong number, seen in the header
+        # Blocks 0 and 2 are those of lane 1.
+        stream[_PLACES[2] + 4] ^= 1     # the first tag of the block announces another element
+        stream[_PLACES[3] + 3] ^= 1     # a wrong number, seen in the header
 
     async def process(ctx: Any) -> None:
-        asked = bench.asked(raw=raw, harm=harm, coding=0x14)
+        asked = bench.asked(raw=_RAW, harm=harm, coding=0x14)
         right = bench.golden.outcomes(asked)
         await bench.begin(ctx, asked)
         for _ in range(300):
@@ -279,6 +304,29 @@ def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
         short = replace(bench.asked(raw=raw, device=0, pages=[next(taken) for _ in range(5)]), pages=1)
         assert (await bench.transfer(ctx, short)).status is Status.PAGE_LIST_TOO_SHORT
         await bench.once(ctx, asked[1])
+
+    bench.run(process)
+
+
+class _Once(dict[int, int]):
+    """Errors of which each is answered once."""
+
+    def get(self, place: int, default: int = 0) -> int:  # type: ignore[override]
+        return self.pop(place, default)
+
+
+def test_a_list_is_given_again_after_an_error() -> None:
+    """That of a transfer which meets an error while the list of one behind it is given already, and all run again."""
+    config = LEAN.replace(page_lists=True, transfers_in_flight=4)
+    bench = PathBench(config, Operation.OFFLOAD, seed=7, pauses=0.0, device=bytes(SIZE))
+    asked = [bench.asked(60 * 512, device=0, pages=[0x1000]), bench.asked(512, device=0x8000, place=0x8000),
+             bench.asked(512, device=0x9000, pages=[0x3000])]
+    # In a run alone the first one would be found to fail; this error is not met again.
+    bench.lanes[1].faulty = _Once({15 * 512: Response.DECERR})
+
+    async def process(ctx: Any) -> None:
+        assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
+        assert not bench.lanes[1].faulty
 
     bench.run(process)
 
