@@ -376,6 +376,34 @@ def test_an_error_in_a_lane_ends_the_transfer_that_meets_it(operation: Operation
 
 
 @_both
+def test_an_error_in_a_lane_at_any_time(operation: Operation) -> None:
+    """What ends with OK is right: from memories that answer at once too, with the error in the last beats."""
+    bench = PathBench(_PARITY, operation, seed=5, pauses=0.0)
+    for memory in bench.lanes:
+        memory.latency = 0
+    seen = set()
+
+    async def process(ctx: Any) -> None:
+        for memory in _MEMORIES[operation]:
+            for wait in range(10, 150, 28):
+                for injected in (True, False):      # a transfer behind it meets what was not read
+                    asked = bench.asked(2 * 512, device=512 * bench.rng.randrange(100), place=0)
+                    bench.golden.outcomes(asked)
+                    await bench.begin(ctx, asked)
+                    for _ in range(wait if injected else 0):
+                        await ctx.tick()
+                    ctx.set(bench.dut.inject, {"lane": wait % 2, "memories": injected << memory.value % 8})
+                    await ctx.tick()
+                    ctx.set(bench.dut.inject, {"lane": 0, "memories": 0})
+                    found = await bench.result(ctx)
+                    seen.add((injected, found.status))
+                    bench.compare(asked, found.status is Status.OK)
+
+    bench.run(process)
+    assert seen == {(injected, status) for injected in (True, False) for status in (Status.OK, Status.BUFFER_PARITY)}
+
+
+@_both
 def test_transfers_that_overlap_are_repeated_after_an_error_in_a_lane(operation: Operation) -> None:
     bench, asked = _parity(operation, 4)
 
