@@ -86,9 +86,10 @@ class PathBench:
                              content=content) for lane in self.dut.lanes]
         self.link = Memory(self.dut.link, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
                            content=bytearray(rng.randbytes(SIZE)))
-        self._lists = [Memory(self.dut.lists, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
+        self.lists = [Memory(self.dut.lists, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
                               content=self.link.content)] if config.page_lists else []
-        self.answers = [True] * (config.lanes + 1)      # whether each port, the link's last, answers at all
+        # Whether each port answers at all: those of the lanes, of the link, and of page lists.
+        self.answers = [True] * (config.lanes + 1 + len(self.lists))
         self._lists_end = _LISTS
         self._asked: list[Descriptor] = []
         self._begun = 0
@@ -134,14 +135,13 @@ class PathBench:
 
     def run(self, process: Process) -> None:
         """Run a test from power-up, with the memories and what watches the events."""
-        lists = (each.read for each in self._lists)
-        self._bench.run(process, *map(self._memory, range(self.config.lanes + 1)), *lists, self._watch, self._front,
+        self._bench.run(process, *map(self._memory, range(len(self.answers))), self._watch, self._front,
                         cycles=_PATIENCE)
 
     def _memory(self, number: int) -> Process:
         """A memory that does not answer before it may."""
-        memory = [*self.lanes, self.link][number]
-        reads = self._offload == (number < self.config.lanes)
+        memory = [*self.lanes, self.link, *self.lists][number]
+        reads = self._offload == (number < self.config.lanes) or number > self.config.lanes
 
         async def serve(ctx: Any) -> None:
             while not self.answers[number]:
@@ -213,9 +213,8 @@ class PathBench:
         dut = self.dut
         while not ctx.get(dut.result.valid):
             await ctx.tick()
-        for number, memory in enumerate((*self.lanes, self.link, *self._lists)):
-            answers = [*self.answers, True][number]
-            assert not (alone and answers and memory.open), f"port {number} has a transaction open"
+        for number, memory in enumerate((*self.lanes, self.link, *self.lists)):
+            assert not (alone and self.answers[number] and memory.open), f"port {number} has a transaction open"
         first = ctx.get(dut.result.payload)
         for _ in range(self.rng.choice([0, 7])):
             await ctx.tick()
@@ -301,7 +300,7 @@ class PathBench:
                 assert not ctx.get(dut.result.valid)
             ctx.set(dut.silent, 1 << port)
             found = await self.result(ctx)
-            assert (found.status, found.lane) == (status, port % self.config.lanes)
+            assert (found.status, found.lane) == (status, port if port < self.config.lanes else 0)
             assert ctx.get(dut.isolated) == 1 << port
             ctx.set(dut.silent, 0)
         await self.begin(ctx, asked)

@@ -251,6 +251,21 @@ def test_a_port_that_does_not_answer(operation: Operation, port: int, status: St
         assert len(bench.link.bursts) == 1 + len(bursts(asked.source, asked.packed_bytes, 32, CONFIG.burst_beats)) == 3
 
 
+def test_a_port_of_lists_that_does_not_answer() -> None:
+    """Of a list of three requests, that which was shown is the only one before the port answers."""
+    config = LEAN.replace(page_lists=True)
+    bench = PathBench(config, Operation.OFFLOAD, seed=8, pauses=0.1)
+    port = config.lanes + 1
+    bench.answers[port] = False
+    asked = bench.asked(600, pages=[4096 * (1 + number % 12) for number in range(40)])
+
+    async def process(ctx: Any) -> None:
+        await bench.unanswered(ctx, asked, port, Status.PAGE_LIST_READ_TIMEOUT)
+
+    bench.run(process)
+    assert len(bench.lists[0].bursts) == 1 + 2
+
+
 @_both
 def test_of_ports_that_fall_silent_together_the_first_is_told(operation: Operation) -> None:
     bench = PathBench(CONFIG, operation, seed=6, pauses=0.0)
