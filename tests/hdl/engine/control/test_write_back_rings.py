@@ -71,6 +71,22 @@ async def test_a_full_ring(bench: _Bench, ctx: Any) -> None:
     await bench.ring_reads("prefetch", STATUS=1 << 17)
 
 
+@simulated(lambda: _Bench(7))
+async def test_each_record_has_the_flag_of_its_own_descriptor(bench: _Bench, ctx: Any) -> None:
+    """Of completions that wait, too: the ring has room for one record at a time."""
+    asks = (False, True, False, True, True, False)
+    await bench.begin("prefetch", size=2)
+    await bench.write("IRQ_ENABLE", 0x77)
+    await bench.push("prefetch", *(good(2, tag=tag, interrupt=interrupt) for tag, interrupt in enumerate(asks)))
+    for number, interrupt in enumerate(asks):
+        assert (await bench.record("prefetch", number % 2, 1 - number // 2 % 2)).tag == number
+        await bench.wait(12)
+        await bench.reads(IRQ_STATUS=interrupt << 4)
+        await bench.write("IRQ_STATUS", 1 << 4)
+        await bench.write("PREFETCH_WRITE_BACK_HEAD", (number + 1) % 2)
+    assert bench.pulses == sum(asks)
+
+
 @simulated(lambda: _Bench(3))
 async def test_coalesced_interrupts(bench: _Bench, ctx: Any) -> None:
     """By number, by time, and at once for errors; flags and enables are honoured, and every event makes a pulse."""
