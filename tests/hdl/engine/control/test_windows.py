@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from cdma.golden.engine import Status
-from tests.hdl.engine.control.bench import CONFIG, SLVERR, Bench, good, simulated
+from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, SLVERR, Bench, good, simulated, words_of
 
 _CONFIG = CONFIG.replace(address_windows=True, attribute_registers=True, user_bits=4, link_cache=7)
 
@@ -56,3 +58,24 @@ async def test_a_limit_of_whole_4_gib(bench: Bench, ctx: Any) -> None:
             await bench.write(f"{memory}_LIMIT_HI", high)
             await bench.push("offload", good(1, tag=high, **{field: 1 << 32}))
             await bench.outcomes("offload", (high, status))
+
+
+@pytest.mark.parametrize(("name", "operation"), DIRECTIONS)
+@simulated(lambda: Bench(_CONFIG.replace(write_back=True), writes=False))
+async def test_windows_stay_while_anything_may_use_them(bench: Bench, ctx: Any, name: str, operation: int) -> None:
+    """A transfer at work, a ring that is enabled, or a write-back ring: of one direction each."""
+    upper = name.upper()
+    bench.paths[name].cycles = 100_000
+    begins = {"DOORBELL": 1, "RING_CONTROL": 1, "WRITE_BACK_CONTROL": 1}
+    ends = {"DOORBELL": "ABORT", "RING_CONTROL": "RING_CONTROL", "WRITE_BACK_CONTROL": "WRITE_BACK_CONTROL"}
+    for number, word in enumerate(words_of(good(operation).pack())):
+        await bench.write(f"{upper}_DESCRIPTOR_{number}", word)
+    for register, value in begins.items():
+        await bench.write("LINK_BASE_LO", 0)
+        await bench.write(f"{upper}_{register}", value)
+        for window in ("DEVICE_BASE_LO", "DEVICE_LIMIT_HI", "LINK_BASE_LO", "LINK_LIMIT_HI"):
+            await bench.refused(window, 0x7000, "REFUSED", 1)
+            await bench.reads(**{window: 0})
+        await bench.write(f"{upper}_{ends[register]}", register == "DOORBELL")
+        if register == "DOORBELL":
+            await bench.completion(name)
