@@ -79,3 +79,23 @@ async def test_windows_stay_while_anything_may_use_them(bench: Bench, ctx: Any, 
         await bench.write(f"{upper}_{ends[register]}", register == "DOORBELL")
         if register == "DOORBELL":
             await bench.completion(name)
+
+
+@pytest.mark.parametrize(("name", "operation"), DIRECTIONS)
+@simulated(lambda: Bench(_CONFIG.replace(write_back=True, page_lists=True), writes=False))
+async def test_rings_and_page_lists_are_in_the_window_of_the_link(bench: Bench, ctx: Any, name: str, operation: int
+                                                                   ) -> None:
+    """And not in that of the device, which is elsewhere."""
+    await _write(bench, {"LINK_BASE_LO": 0x4000, "LINK_LIMIT_LO": 0x6000, "DEVICE_BASE_LO": 0x8000,
+                         "DEVICE_LIMIT_LO": 0xA000})
+    window = ctx.get(bench.dut.window)
+    assert (window.base, window.limit, window.unlimited) == (4, 6, 0)
+    for kind, bit in (("RING", 4), ("WRITE_BACK", 8)):
+        for base, inside in ((0x3000, False), (0x4000, True), (0x5FC0, False), (0x8000, False)):
+            await _write(bench, {f"{name.upper()}_{kind}_BASE_LO": base, f"{name.upper()}_{kind}_SIZE": 4})
+            control = f"{name.upper()}_{kind}_CONTROL"
+            if inside:
+                await bench.write(control, 1)
+                await bench.write(control, 0)
+            else:
+                await bench.refused(control, 1, f"{name.upper()}_REFUSED", bit)
