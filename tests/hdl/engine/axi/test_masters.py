@@ -93,6 +93,26 @@ def test_short_requests(kind: str, beats: int, least: float) -> None:
     assert _speed(dut, memory, [Span(512 * k, 32 * beats) for k in range(100)]) >= least
 
 
+@pytest.mark.parametrize("kind", ["write", "whole"])
+def test_no_response_is_taken_before_the_last_beat(kind: str) -> None:
+    """Of a memory that answers at once, which it must not."""
+    dut = _master(kind, most=16)
+
+    async def process(ctx: Any) -> None:
+        for signal in (dut.axi.awready, dut.axi.wready, dut.axi.bvalid, dut.data.valid, dut.i.valid):
+            ctx.set(signal, 1)
+        ctx.set(dut.i.payload, {"address": 0, "bytes": 256})
+        bursts = answers = 0
+        for cycle in range(200):
+            ctx.set(dut.data.valid, cycle % 3 == 0)
+            _, _, beat, last, taken = await ctx.tick().sample(dut.axi.wvalid, dut.axi.wlast, dut.axi.bready)
+            bursts, answers = bursts + (beat & last), answers + taken
+            assert answers <= bursts
+        assert answers > 5
+
+    clocked(dut, process)
+
+
 _THREE = [Span(0, 3 * 4096), Span(3 * 4096 + 512, 40), Span(4 * 4096, 6000)]
 
 

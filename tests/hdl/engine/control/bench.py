@@ -166,11 +166,14 @@ class Bench:
         await self.written.write(ctx)
 
     async def _watch(self, ctx: Any) -> None:
-        """Counts soft resets, in which no transfer runs, and interrupts."""
-        before = False
+        """Counts soft resets, in which no transfer runs and after which time limits begin anew, and interrupts."""
+        before, late = False, 0
         pulse = self.dut.irq_pulse if self.config.write_back else Const(0)
         while True:
-            _, _, reset, high, pulsed = await ctx.tick().sample(self.dut.soft_reset, self.dut.irq, pulse)
+            _, _, reset, high, pulsed, restart = await ctx.tick().sample(
+                self.dut.soft_reset, self.dut.irq, pulse, self.dut.restart)
+            late = late << 1 & 15 | reset
+            assert restart or not late & 8, "a time limit goes on behind a reset"
             assert not (reset and any(path.inside for path in self.paths.values())), "a reset in mid-transfer"
             assert not (pulsed and before), "a pulse of two cycles"
             self.resets, self.pulses, self.high = self.resets + reset, self.pulses + pulsed, self.high + high
