@@ -113,6 +113,27 @@ def test_no_response_is_taken_before_the_last_beat(kind: str) -> None:
     clocked(dut, process)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_beat_with_an_error_of_parity_is_not_written(seed: int) -> None:
+    """However long the port lets it wait."""
+    rng = random.Random(seed)
+    dut = AxiWriter(40, 32, 16, 4, 16, 16, protected=True)
+    memory = Memory(dut.axi, 32, rng, 3, 0.7, 5, most_beats=16, content=bytearray(rng.randbytes(SIZE)))
+    before = bytes(memory.content)
+    traffic = Traffic(dut, memory, [Span(0, 2048)], rng)
+
+    async def process(ctx: Any) -> None:
+        await ctx.tick().repeat(rng.randrange(1, 40))
+        await pulse(ctx, dut.inject)
+        while not traffic.done:
+            await ctx.tick()
+        place, = (place for place in range(0, 2048, 32)
+                  if memory.content[place:place + 32] != memory.image[place:place + 32])
+        assert memory.content[place:place + 32] == before[place:place + 32]
+
+    clocked(dut, process, traffic.ask, traffic.move, *memory.processes)
+
+
 _THREE = [Span(0, 3 * 4096), Span(3 * 4096 + 512, 40), Span(4 * 4096, 6000)]
 
 

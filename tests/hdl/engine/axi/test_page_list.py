@@ -231,7 +231,7 @@ def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: in
     used.store(memory)
     # Of several errors the first one is told.
     first = faulty * ENTRY_BYTES // beat_bytes * beat_bytes
-    memory.faulty = {place: 3 for place in range(first, 40 * ENTRY_BYTES, beat_bytes)} | {first: 2}
+    memory.faulty = dict.fromkeys(range(first, 40 * ENTRY_BYTES, beat_bytes), 3) | {first: 2}
 
     async def use(ctx: Any) -> None:
         if windowed:
