@@ -257,6 +257,17 @@ async def test_silence_while_records_are_open(bench: _Bench, ctx: Any) -> None:
     assert not ctx.get(bench.dut.isolated) and ring.waiting == other.waiting == []
 
 
+@simulated(lambda: _Bench(_config(), 5, latency=20))
+async def test_a_response_in_the_cycle_in_which_the_time_limit_ends(bench: _Bench, ctx: Any) -> None:
+    """It counts: the record is there."""
+    bench.rings[0].waiting = bench.completions(1, 0)
+    while not (ctx.get(bench.dut.axi.bvalid) and ctx.get(bench.dut.axi.bready)):
+        await ctx.tick()
+    await pulse(ctx, bench.dut.silent)
+    await bench.until(ctx, 1)
+    assert bench.ends == [("advance", 0, False)] and not ctx.get(bench.dut.isolated)
+
+
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
 @pytest.mark.parametrize("taken", ["", "aw", "w"])
 @simulated(lambda link_beat_bytes: _Bench(_config(link_beat_bytes), 6, answers=False))
