@@ -42,6 +42,44 @@ async def test_full_queues(bench: Bench, ctx: Any, config: EngineConfig) -> None
 
 
 @_BOTH
+@simulated(lambda: Bench(latency=2000))
+async def test_an_entry_on_its_way_has_its_place(bench: Bench, ctx: Any, name: str, operation: int) -> None:
+    """A doorbell does not take the last place of a queue from an entry that is being read."""
+    path, depth, upper = bench.paths[name], CONFIG.queue_depth, name.upper()
+    path.cycles = _FOR_EVER
+    await bench.push(name, *(good(operation, tag=tag) for tag in range(depth)))
+    await bench.until(f"{upper}_QUEUE", 0xFF, depth - 1)
+    await bench.ring(name, 0, 4, good(operation, tag=depth))
+    await bench.wait(100)
+    await bench.reads(**{f"{upper}_QUEUE": depth - 1, f"{upper}_RING_HEAD": 0})
+    await bench.refused(f"{upper}_DOORBELL", 1, f"{upper}_REFUSED", 1)
+    path.cycles = 3
+    await bench.write(f"{upper}_ABORT", 1)
+    await bench.outcomes(name, (0, _ABORTED), *((tag, _OK) for tag in range(1, depth + 1)))
+
+
+@_BOTH
+@simulated(Bench)
+async def test_entries_that_cannot_be_read_wait_for_each_other(bench: Bench, ctx: Any, name: str, operation: int
+                                                               ) -> None:
+    """The failure of a second one, after the ring was enabled again, does not change what is told of the first."""
+    path, upper = bench.paths[name], name.upper()
+    path.cycles = _FOR_EVER
+    bench.memory.faulty = {0x1000: 2, 0x2000: 3}
+    await bench.push(name, good(operation, tag=9))
+    for base in bench.memory.faulty:
+        await bench.ring(name, base, 4, good(operation))
+        await bench.until(f"{upper}_RING_CONTROL", 1, base == 0x2000)
+    await bench.wait(200)
+    path.cycles = 3
+    await bench.write(f"{upper}_ABORT", 1)
+    await bench.outcomes(name, (9, _ABORTED))
+    for base, response in bench.memory.faulty.items():
+        found = await bench.completion(name)
+        assert (found.status, found.place, found.response) == (Status.DESCRIPTOR_READ_ERROR, base, response)
+
+
+@_BOTH
 @simulated(Bench)
 async def test_interrupts(bench: Bench, ctx: Any, name: str, operation: int) -> None:
     """Bits are set by what happened, whatever is enabled, and stay until 1 is written to them."""
