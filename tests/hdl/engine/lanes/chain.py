@@ -127,6 +127,13 @@ class Play:
                         self.spoiled = number
             ended = bool(self.fault or self.axi_fault or self.spoiled is not None or cycle == self.stop_at
                          or (ctx.get(dut.done) and ctx.get(dut.idle)))
+        if self.spoiled is not None:
+            # Of the lane with the error nothing more is written but the beat that waits at the port.
+            port, written = dut.memories[self.spoiled], 0
+            for _ in range(40):
+                written += bool(ctx.get(port.wvalid) and ctx.get(port.wready) and ctx.get(port.wstrb))
+                await ctx.tick()
+            assert written <= 1
         # Stopped, it comes to rest whatever happened.
         ctx.set(dut.stop, 1)
         for _ in range(3000):
