@@ -218,7 +218,7 @@ class OffloadPath(DataPath):
         if config.pipeline == "fast":
             leaves = aggregator.o.valid & aggregator.o.ready & aggregator.o.payload.last
             unfinished = Signal(name="unfinished")
-            m.d.sync += unfinished.eq((unfinished & ~(complete & kept.i.ready) & ~supervisor.clear) | leaves)
+            m.d.sync += unfinished.eq(((unfinished & ~(complete & kept.i.ready)) | leaves) & ~supervisor.clear)
         m.d.comb += holds.eq(aggregator.o.payload.last & unfinished)
         m.d.sync += complete.eq((complete & ~kept.i.ready) | finished)
         m.d.comb += totals.valid.eq(kept.o.valid & (written != 0))

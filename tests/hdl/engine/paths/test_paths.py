@@ -129,6 +129,27 @@ def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
     bench.run(process)
 
 
+@pytest.mark.parametrize("config", [LEAN, LEAN.replace(pipeline="fast")], ids=["small", "fast"])
+def test_an_abort_at_any_time_of_an_offload(config: EngineConfig) -> None:
+    """Also in the cycle of its last beat: the next transfer is not touched."""
+    bench = PathBench(config, Operation.OFFLOAD, seed=9, pauses=0.0)
+
+    async def process(ctx: Any) -> None:
+        asked, ended = bench.asked(64), set()
+        for wait in range(30, 110):
+            bench.golden.outcomes(asked)
+            await bench.begin(ctx, asked)
+            for _ in range(wait):
+                await ctx.tick()
+            ctx.set(bench.dut.abort, not ctx.get(bench.dut.result.valid))
+            ended.add((await bench.result(ctx)).status)
+            ctx.set(bench.dut.abort, 0)
+            await bench.once(ctx, asked)
+        assert ended == {Status.OK, Status.ABORTED}
+
+    bench.run(process)
+
+
 @pytest.mark.parametrize("latency", [0, 1, 9])
 def test_a_malformed_block_is_told_however_early_its_bytes_are_answered(latency: int) -> None:
     bench = PathBench(CONFIG, Operation.PREFETCH, seed=2, pauses=0.0)
