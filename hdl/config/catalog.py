@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
 
 from cdma.hdl.config.block_core import BLOCK_CORES, BlockCoreConfig, block_preset_names, load_block
@@ -11,7 +10,7 @@ from cdma.hdl.config.core import CORES, CoreConfig, preset_names
 from cdma.hdl.config.core import load as load_core
 from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from cdma.hdl.config.files import refuse_pipe
-from cdma.hdl.config.settings import read, refuse_moved
+from cdma.hdl.config.settings import no_preset, read, refuse_moved
 
 __all__ = ["Design", "kinds", "load_design", "names"]
 
@@ -54,10 +53,7 @@ def load_design(preset_or_file: str) -> Design:
         return load_block(preset_or_file)
     if preset_or_file not in preset_names():
         refuse_moved(preset_or_file)
-        nearest = get_close_matches(preset_or_file.lower().replace("-", "_"), names(), 3, 0.5)
-        meant = f" (did you mean {' or '.join(nearest)}?)" if nearest else ""
-        raise ValueError(f"no preset {preset_or_file!r}{meant}: there are {', '.join(names())}; or give the path of a "
-                         ".toml file")
+        raise no_preset(preset_or_file, names())
     return load_core(preset_or_file)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -26,6 +28,7 @@ __all__ = [
     "Setting",
     "Settings",
     "names_in",
+    "no_preset",
     "parameter",
     "read",
     "read_named",
@@ -281,6 +284,13 @@ def refuse_moved(name: str) -> None:
                          f"core (in Python: the preset {preset} with replace())")
 
 
+def no_preset(name: str, names: Sequence[str], of: str = "") -> ValueError:
+    """The error that there is no such preset, with the names that are like it; ``of`` ends "no preset NAME"."""
+    nearest = get_close_matches(name.lower().replace("-", "_"), names, 3, 0.5)
+    meant = f" (did you mean {' or '.join(nearest)}?)" if nearest else ""
+    return ValueError(f"no preset {name!r}{of}{meant}: there are {', '.join(names)}; or give the path of a .toml file")
+
+
 def names_in(folder: Path) -> list[str]:
     """Names of the presets in a folder, sorted."""
     return sorted(path.stem for path in folder.glob("*.toml"))
@@ -301,5 +311,5 @@ def read_named(kind: type[_Own], folder: Path, preset_or_file: str | Path, of: s
     names = names_in(folder)
     if text not in names:
         refuse_moved(text)
-        raise ValueError(f"no preset {text!r}{of}: there are {', '.join(names)} (or give the path of a .toml file)")
+        raise no_preset(text, names, of)
     return read(kind, folder / f"{text}.toml")

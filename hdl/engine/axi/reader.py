@@ -49,9 +49,14 @@ class AxiReader(wiring.Component):
     paged : bool
         Whether requests may be those of streams in pages.
     passes_errors : bool
-        Whether beats with an error response are output as well, and the unit goes on behind them. Not in ``fast``.
+        Whether beats with an error response are output as well, and the unit goes on behind them.
     pipeline : str
         "small" or "fast".
+
+    Raises
+    ------
+    ValueError
+        ``passes_errors`` with ``fast``: its spare place knows of no errors.
 
     Members
     -------
@@ -80,6 +85,8 @@ class AxiReader(wiring.Component):
     def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
                  most_beats: int = MOST_BEATS, paged: bool = False, passes_errors: bool = False,
                  pipeline: str = "small"):
+        if passes_errors and pipeline == "fast":
+            raise ValueError("a reader of the pipeline fast cannot pass on beats with an error: use pipeline=\"small\"")
         self._sizes = address_bits, beat_bytes, length_bits
         self._passes_errors = passes_errors
         self._pipeline = pipeline

@@ -157,6 +157,7 @@ results --report gone/r.html | gone is not a folder
 rules --module axi3 | there is no module 'axi3': choose from axi4_write_rules,
 simulate --engine compressor dump.npz | compressor is a core
 simulate --engine huge dump.npz | no preset 'huge'
+simulate --engine tinny dump.npz | no preset 'tinny' of the engine (did you mean tiny?): there are engine, lean
 simulate --engine paper dump.npz --element 16 | builds the codings zvc32, not zvc16
 simulate --engine tiny dump.npz --beat-bytes 16 | --beat-bytes
 simulate --lines dump.npz --latency 3 | --lines simulates cores alone: leave --latency out

@@ -45,6 +45,11 @@ def test_any_request_at_any_pace(beat_bytes: int, outstanding: int, latency: int
          *([never_waits(dut.axi)] if kind == "whole" else []), most=outstanding)
 
 
+def test_a_fast_reader_passes_no_errors() -> None:
+    with pytest.raises(ValueError, match="cannot pass on beats with an error"):
+        AxiReader(40, 32, 16, 4, passes_errors=True, pipeline="fast")
+
+
 @pytest.mark.parametrize("address_bits", [32, 64])
 @pytest.mark.parametrize("length_bits", [10, 40])
 def test_widths(address_bits: int, length_bits: int) -> None:

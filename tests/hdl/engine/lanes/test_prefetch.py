@@ -16,7 +16,7 @@ from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.lanes.prefetch import PrefetchLane
 from cdma.hdl.engine.transfer.buffers import PREFETCH_MEMORIES
 from tests.hdl.bench import clocked
-from tests.hdl.engine.lanes.chain import Play
+from tests.hdl.engine.lanes.chain import Play, Stream
 from tests.hdl.engine.link.streams import activations, damage, packed, sparse, status_of
 
 
@@ -32,18 +32,21 @@ _CONFIGS = [
     _config(2, 16, 64, 512, 4096, "zvc8"),
     _config(1, 32, 64, 512, 1024, "zvc8", "zvc16"),
     _config(1, 64, 64, 512, 4096).replace(codings=("zvc16",)),
+    _config(2, 32, 32, 512, 1024, "zvc16", "bfloat16").replace(pipeline="fast"),
 ]
 """Every pair of widths. Few, because to prepare one takes Amaranth longer than to run a stream through it."""
+
+_PIPELINES = pytest.mark.parametrize("pipeline", ["small", "fast"])
 
 
 @pytest.mark.parametrize(("narrowed", "damaged", "seed"), [
     (narrowed, damaged, seed) for narrowed, damaged, count in (
-        (False, False, 8), (False, True, 32), (True, False, 8), (True, True, 16)) for seed in range(count)])
+        (False, False, 14), (False, True, 35), (True, False, 8), (True, True, 16)) for seed in range(count)])
 def test_any_stream(narrowed: bool, damaged: bool, seed: int) -> None:
     """Whole and damaged streams, of values and of rounded ones: what golden makes of them, and nothing else changed."""
     rng = random.Random(f"{narrowed} {damaged} {seed}")
     if narrowed:
-        config = _CONFIGS[(0, 4, 5)[seed % 3]].replace(codings=("zvc16", "zvc32", "bfloat16"), block_bytes=1024,
+        config = _CONFIGS[(0, 4, 5, 6)[seed % 4]].replace(codings=("zvc16", "zvc32", "bfloat16"), block_bytes=1024,
                                                        buffer_bytes=2048, narrowing=True)
         form, coding = rng.choice([(1, 0x12), (1, 0x22), (2, 0x12)])
     else:
@@ -69,6 +72,28 @@ def test_any_stream(narrowed: bool, damaged: bool, seed: int) -> None:
         assert play.raw() == (widen(hope, form).tobytes() if form else hope)
 
 
+@_PIPELINES
+@pytest.mark.parametrize("seed", range(3))
+def test_streams_one_after_another(seed: int, pipeline: str) -> None:
+    """Of any coding and form, short ones too, through lanes that are not reset; they may still write the one before."""
+    rng = random.Random(seed)
+    config = _config(2, 32, 32, 1024, 2048, "zvc16", "bfloat16").replace(narrowing=True, pipeline=pipeline)
+    streams, hopes, address = [], [], 0
+    for _ in range(12):
+        form, coding = rng.choice([(0, 0x12), (0, 0x14), (0, 0x22), (1, 0x12), (1, 0x22), (2, 0x12)])
+        coded = activations(rng, (coding & 7) * rng.choice([1, 9, rng.randrange(1, 1200)]), coding & 7)
+        size = 512 if form else 1024
+        streams.append(Stream(packed(coded, coding, size, rng.random() < 0.7), (2 if form else 1) * len(coded), coding,
+                              form, address))
+        hopes.append(widen(coded, form).tobytes() if form else coded)
+        address += 1024 * (rng.randrange(2) + -(-streams[-1].raw_bytes // 1024))
+    *before, last = streams
+    play = Play(config, *last[:3], narrow=last.narrow, address=last.address, before=before,
+                pauses=rng.choice([0.0, 0.4]), latency=rng.choice([0, 60]), seed=seed)
+    assert play.fault is None and play.untouched()
+    assert [play.raw(each) for each in streams] == hopes
+
+
 @pytest.mark.parametrize("elements", [1, 2, 3, 255, 256, 257, 511, 512])
 def test_narrowed_blocks_of_any_length(elements: int) -> None:
     config = EngineConfig(lanes=1, block_bytes=1024, buffer_bytes=4096, narrowing=True, codings=("zvc16", "bfloat16"))
@@ -85,11 +110,12 @@ def _gaps(play: Play) -> list[int]:
     return [beats[-1] - beats[0] + 1 - len(beats) for beats in play.beats if beats]
 
 
-@pytest.mark.parametrize(("beat", "link", "coding", "kind"), [(*sizes, kind) for sizes in (
+@pytest.mark.parametrize(("beat", "link", "coding", "kind", "pipeline"), [(*sizes, kind, "small") for sizes in (
     (16, 16, 0x14), (16, 64, 0x14), (32, 32, 0x14), (64, 64, 0x14), (32, 32, 0x24), (16, 32, 0x24))
-    for kind in ("raw", "dense", "half")] + [(32, 64, 0x14, "in turn")])
-def test_a_beat_in_every_cycle(beat: int, link: int, coding: int, kind: str) -> None:
-    config = _config(1, beat, link, 1024, 2048, *([] if coding == 0x14 else ["float32"]))
+    for kind in ("raw", "dense", "half")] + [(32, 64, 0x14, "in turn", "small")] + [
+    (32, 32, 0x24, kind, "fast") for kind in ("raw", "dense", "half")])
+def test_a_beat_in_every_cycle(beat: int, link: int, coding: int, kind: str, pipeline: str) -> None:
+    config = _config(1, beat, link, 1024, 2048, *([] if coding == 0x14 else ["float32"])).replace(pipeline=pipeline)
     rng = np.random.default_rng(beat + link)
     values = rng.integers(1, 1 << 32, 8 * 256, dtype=np.uint32)
     if kind == "half":
@@ -129,9 +155,10 @@ def test_a_slow_memory_does_not_stop_the_others() -> None:
     assert play.beats[0][-1] < play.beats[1][32]
 
 
+@_PIPELINES
 @pytest.mark.parametrize("lane", [0, 1])
-def test_an_error_response_ends_the_lane(lane: int) -> None:
-    config = _config(2, 16, 32, 512, 1024)
+def test_an_error_response_ends_the_lane(lane: int, pipeline: str) -> None:
+    config = _config(2, 16, 32, 512, 1024).replace(pipeline=pipeline)
     raw = random.Random(lane).randbytes(8 * 512)
     address = 512 * (4 + lane)
     play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, address=1024, faulty=(lane, address))
@@ -140,9 +167,10 @@ def test_an_error_response_ends_the_lane(lane: int) -> None:
     assert play.untouched()
 
 
+@_PIPELINES
 @pytest.mark.parametrize("cycle", range(5, 85, 8))
-def test_stopped_at_any_time_it_comes_to_rest(cycle: int) -> None:
-    config = _config(2, 16, 32, 512, 1024)
+def test_stopped_at_any_time_it_comes_to_rest(cycle: int, pipeline: str) -> None:
+    config = _config(2, 16, 32, 512, 1024).replace(pipeline=pipeline)
     raw = activations(random.Random(cycle), 8 * 512, 4)
     play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, pauses=0.3, latency=20, stop_at=cycle)
     assert play.fault is None
@@ -151,9 +179,10 @@ def test_stopped_at_any_time_it_comes_to_rest(cycle: int) -> None:
     assert all(byte == hope for byte, hope in written)
 
 
+@_PIPELINES
 @pytest.mark.parametrize("rows_before", [0, 20, 32])
-def test_stopped_it_takes_all_rows_and_writes_nothing_more(rows_before: int) -> None:
-    dut = PrefetchLane(_config(1, 16, 16, 512, 1024))
+def test_stopped_it_takes_all_rows_and_writes_nothing_more(rows_before: int, pipeline: str) -> None:
+    dut = PrefetchLane(_config(1, 16, 16, 512, 1024).replace(pipeline=pipeline))
 
     async def process(ctx: Any) -> None:
         async def offer(number: int) -> bool:
@@ -182,6 +211,7 @@ def test_stopped_it_takes_all_rows_and_writes_nothing_more(rows_before: int) -> 
 _PARITY = [
     _config(2, 32, 64, 512, 1280, "float32").replace(buffer_parity=True, safe_writes=True),
     _config(1, 16, 16, 512, 1024).replace(buffer_parity=True, codings=("zvc8", "zvc16")),
+    _config(2, 16, 32, 512, 1024).replace(buffer_parity=True, codings=("zvc32", "float32"), pipeline="fast"),
 ]
 
 
