@@ -16,6 +16,7 @@ from cdma.hdl.codec.payload.block_compressor import BlockCompressor
 from cdma.hdl.common.beat import beat_stream
 from cdma.hdl.common.fifo import StreamFifo
 from cdma.hdl.common.protected import stream_fifo
+from cdma.hdl.common.skid import Skid
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.bursts import fault_layout
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -46,6 +47,7 @@ class OffloadLane(wiring.Component):
     The narrower is built with ``narrowing``; beats pass beside it unless their block is to be narrowed. A narrowed
     block is half as long. The compressor finds out how long a block is on its way into its store, and sends it raw if
     coding would not shrink it. A block leaves the buffer only when all of it is there.
+    The pipeline ``fast`` has a skid buffer behind the first queue and in front of the second one.
 
     Throughput: 1 raw beat per cycle. Latency: that of :class:`~cdma.hdl.codec.payload.block_compressor.BlockCompressor`
     to the first row, then as many cycles as the block has rows, and 2.
@@ -107,6 +109,14 @@ class OffloadLane(wiring.Component):
         m.submodules.asked = asked = StreamFifo(
             data.StructLayout({**how, **narrowed, "sequence": 8}), config.outstanding_reads + _ASKED)
         m.submodules.coded = coded = StreamFifo(8, _CODED)
+        now, then = asked.o, coded.i        # of the block whose beats pass, and of those in the compressor
+        if config.pipeline == "fast":
+            # No counter of these queues waits for what the last beat of a block waits for.
+            m.submodules.now = here = Skid(asked.o.payload.shape())
+            m.submodules.then = there = Skid(8)
+            wiring.connect(m, asked.o, here.i)
+            wiring.connect(m, there.o, coded.i)
+            now, then = here.o, there.i
         wiring.connect(m, reader.axi, wiring.flipped(self.axi))
 
         # Requests go to the reader; what else is said of each block waits in `asked` for its beats.
@@ -125,16 +135,16 @@ class OffloadLane(wiring.Component):
             m.d.comb += asked.i.payload.halved.eq(block.narrow != Narrowing.NONE)
 
         beats = self._narrowed(m, reader)
-        facts = asked.o.payload
+        facts = now.payload
         room = Signal()
         m.d.comb += [
-            room.eq(asked.o.valid & (~beats.payload.last | coded.i.ready)),
+            room.eq(now.valid & (~beats.payload.last | then.ready)),
             compressor.i.valid.eq(beats.valid & room), beats.ready.eq(compressor.i.ready & room),
             *(compressor.i.payload[name].eq(beats.payload[name]) for name in ("data", "keep", "last")),
             *(compressor.i.payload[name].eq(facts[name]) for name in how),
-            asked.o.ready.eq(beats.valid & beats.ready & beats.payload.last),
-            coded.i.valid.eq(asked.o.ready), coded.i.payload.eq(facts.sequence),
-            self.waits.memory.eq(asked.o.valid & compressor.i.ready & ~beats.valid & ~reader.o.valid),
+            now.ready.eq(beats.valid & beats.ready & beats.payload.last),
+            then.valid.eq(now.ready), then.payload.eq(facts.sequence),
+            self.waits.memory.eq(now.valid & compressor.i.ready & ~beats.valid & ~reader.o.valid),
 
             framer.i.payload.eq(compressor.o.payload),
             *(framer.block[name].eq(compressor.block[name]) for name in ("coding", "raw_bytes", "payload_bytes")),

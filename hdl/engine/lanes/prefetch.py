@@ -12,8 +12,10 @@ from cdma.hdl.codec.narrowing.float_widener import FloatWidener
 from cdma.hdl.codec.narrowing.rounding import Narrowing
 from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
 from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.common.beat import beat_layout
 from cdma.hdl.common.bits import thermometer
 from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.skid import Spare
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.bursts import burst_beats, fault_layout, span_layout
 from cdma.hdl.engine.axi.signature import axi_write
@@ -46,7 +48,8 @@ class PrefetchLane(wiring.Component):
     The memory of the decompressor is the buffer of the lane: the rows of a block wait in it, those of a raw block too.
     The widener is built with ``narrowing``; beats pass beside it unless their block was narrowed. Such a block is half
     as long in front of the widener. With ``safe_writes`` the writer holds two bursts, and gives an address when all
-    data of its burst are there.
+    data of its burst are there. The pipeline ``fast`` has a :class:`~cdma.hdl.common.skid.Spare` in front of the
+    writer, so that the memory's port enables nothing before it.
 
     Latency: that of :class:`~cdma.hdl.codec.payload.block_decompressor.BlockDecompressor`, and that of the writer.
     Throughput: 1 lane beat per cycle.
@@ -148,7 +151,7 @@ class PrefetchLane(wiring.Component):
         # Raw beats leave until a block is found bad.
         number = blocks.o.payload.number
         done, fails, ends = Signal(), Signal(), Signal()
-        ready, widening = self._widened(m, decompressor, writer, blocks, ~ended)
+        ready, held = self._widened(m, decompressor, writer, blocks, ~ended)
         m.d.comb += [
             decompressor.o.ready.eq(ready & ~ended),
             ends.eq(decompressor.o.valid & ready & ~ended & decompressor.o.payload.last),
@@ -165,7 +168,7 @@ class PrefetchLane(wiring.Component):
         m.d.comb += [
             comes.eq(push & decompressor.i.ready & row.last),
             self.settled.eq((open_ == 0) | ended),
-            self.idle.eq(writer.idle & (self.stop | ((open_ == 0) & ~widening))),
+            self.idle.eq(writer.idle & (self.stop | ((open_ == 0) & ~held))),
             self.axi_fault.eq(writer.fault),
             self.fault.valid.eq(bad),
             self.fault.status.eq(Status.BAD_PAYLOAD),
@@ -197,11 +200,16 @@ class PrefetchLane(wiring.Component):
     def _widened(self, m: Module, decompressor: BlockDecompressor, writer: AxiWriter, blocks: StreamFifo, goes: Value
                  ) -> tuple[Value, Value]:
         """Connects decompressor and writer, through the widener or around it, while it ``goes``; returns whether a beat
-        is taken, and whether the widener holds data."""
-        beat = decompressor.o.payload
+        is taken, and whether one is held between them."""
+        beat, sink, held = decompressor.o.payload, writer.data, None
+        if self._config.pipeline == "fast":
+            # The decompressor's registers are enabled by what one register says, not by the memory's port.
+            m.submodules.spare = spare = Spare(beat_layout(self._config.beat_bytes))
+            wiring.connect(m, spare.o, writer.data)
+            sink, held = spare.i, ~spare.i.ready
         if not self._config.narrowing:
-            m.d.comb += [writer.data.valid.eq(decompressor.o.valid & goes), writer.data.payload.data.eq(beat.data)]
-            return writer.data.ready, Const(0)
+            m.d.comb += [sink.valid.eq(decompressor.o.valid & goes), sink.payload.data.eq(beat.data)]
+            return sink.ready, Const(0) if held is None else held
         m.submodules.widener = widener = FloatWidener(self._config.beat_bytes)
         # The format changes while the widener is empty.
         form, plain, passes, ready = Signal(Narrowing), Signal(), Signal(), Signal()
@@ -210,12 +218,12 @@ class PrefetchLane(wiring.Component):
             m.d.sync += form.eq(asked)
         m.d.comb += [
             plain.eq(form == Narrowing.NONE), passes.eq(goes & blocks.o.valid & (form == asked)),
-            ready.eq(passes & Mux(plain, writer.data.ready, widener.i.ready)),
+            ready.eq(passes & Mux(plain, sink.ready, widener.i.ready)),
             widener.narrow.eq(form),
             widener.i.payload.eq(beat),
             widener.i.valid.eq(decompressor.o.valid & passes & ~plain),
-            widener.o.ready.eq(writer.data.ready & ~plain),
-            writer.data.valid.eq(Mux(plain, decompressor.o.valid & passes, widener.o.valid)),
-            writer.data.payload.data.eq(Mux(plain, beat.data, widener.o.payload)),
+            widener.o.ready.eq(sink.ready & ~plain),
+            sink.valid.eq(Mux(plain, decompressor.o.valid & passes, widener.o.valid)),
+            sink.payload.data.eq(Mux(plain, beat.data, widener.o.payload)),
         ]
-        return ready, ~widener.idle
+        return ready, ~widener.idle if held is None else held | ~widener.idle
