@@ -20,7 +20,7 @@ class Coalescer(wiring.Component):
     ======  ====================================================================
     0       ``counts``: a record was written
     2       ``report``, if that makes ``count`` records
-    2 + n   ``report``, if n is ``time`` and no record waited in cycle 0
+    2 + n   ``report``, if n is ``time``, and this record was the first to wait
     ======  ====================================================================
 
     After ``flush`` the records that were counted, in the same cycle too, are reported in the next cycle. A record that
