@@ -111,7 +111,7 @@ class OffloadLane(wiring.Component):
         m.submodules.coded = coded = StreamFifo(8, _CODED)
         now, then = asked.o, coded.i        # of the block whose beats pass, and of those in the compressor
         if config.pipeline == "fast":
-            # No counter of these queues waits for what the last beat of a block waits for.
+            # The counters of both queues depend on registers only, not on whether the compressor is ready.
             m.submodules.now = here = Skid(asked.o.payload.shape())
             m.submodules.then = there = Skid(8)
             wiring.connect(m, asked.o, here.i)

@@ -203,7 +203,7 @@ class PrefetchLane(wiring.Component):
         is taken, and whether one is held between them."""
         beat, sink, held = decompressor.o.payload, writer.data, None
         if self._config.pipeline == "fast":
-            # The decompressor's registers are enabled by what one register says, not by the memory's port.
+            # `ready` of the decompressor comes from a register, so the memory's port enables none of its registers.
             m.submodules.spare = spare = Spare(beat_layout(self._config.beat_bytes))
             wiring.connect(m, spare.o, writer.data)
             sink, held = spare.i, ~spare.i.ready

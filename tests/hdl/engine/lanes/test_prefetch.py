@@ -46,8 +46,8 @@ def test_any_stream(narrowed: bool, damaged: bool, seed: int) -> None:
     """Whole and damaged streams, of values and of rounded ones: what golden makes of them, and nothing else changed."""
     rng = random.Random(f"{narrowed} {damaged} {seed}")
     if narrowed:
-        config = _CONFIGS[(0, 4, 5, 6)[seed % 4]].replace(codings=("zvc16", "zvc32", "bfloat16"), block_bytes=1024,
-                                                       buffer_bytes=2048, narrowing=True)
+        config = _CONFIGS[(0, 4, 5, 6)[seed % 4]].replace(
+            codings=("zvc16", "zvc32", "bfloat16"), block_bytes=1024, buffer_bytes=2048, narrowing=True)
         form, coding = rng.choice([(1, 0x12), (1, 0x22), (2, 0x12)])
     else:
         config = _CONFIGS[seed % len(_CONFIGS)]
