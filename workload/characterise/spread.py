@@ -132,8 +132,9 @@ def _result(client: Any, future: Any, address: str) -> Any:
         try:
             return future.result(timeout=_PATIENCE_S)
         except TimeoutError:
-            if future.done():
-                raise
+            # The task's own error, if it has one; a result that came a moment too late is asked for again.
+            if future.status == "error":
+                return future.result()
         try:
             client.wait_for_workers(1, timeout=_RETURN_S)
         except TimeoutError as error:

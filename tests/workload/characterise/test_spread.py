@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from distributed import LocalCluster
 
 from cdma.workload.characterise.arrays import characterise
-from cdma.workload.characterise.spread import on_cluster, on_cores
+from cdma.workload.characterise.spread import _result, on_cluster, on_cores
 
 
 def local_cluster(workers: int) -> Any:
@@ -99,6 +100,28 @@ def test_workers_that_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
         there.sync(there.workers[0].close, executor_wait=False)
         with pytest.raises(ValueError, match=r"^the Dask workers at .* are gone, and none came within 0\.5 seconds$"):
             next(results)
+
+
+def test_a_result_that_comes_as_the_patience_ends() -> None:
+    answers = iter([TimeoutError("timed out after 0.5 s."), 9])
+
+    def result(timeout: float | None = None) -> int:
+        answer = next(answers)
+        if isinstance(answer, TimeoutError):
+            raise answer
+        return answer
+
+    client = SimpleNamespace(wait_for_workers=lambda workers, timeout: None)
+    assert _result(client, SimpleNamespace(result=result, status="finished"), "tcp://there") == 9
+
+
+def late(number: int) -> int:
+    raise TimeoutError(f"no square of {number} in time")
+
+
+def test_a_task_that_runs_out_of_time(cluster: str) -> None:
+    with pytest.raises(ValueError, match=r"gave up: no square of 3 in time$"):
+        list(on_cluster(late, [3], cluster))
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "127.0.0.1:{port}", "nothing://there", "tcp://", "a b"])
