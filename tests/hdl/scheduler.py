@@ -160,7 +160,6 @@ class OrderedEngine(pysim.PySimEngine):
         self.domain: Any = design.fragment.domains.get("sync")
         self.edges: list[_Edge] = []
         if self.domain is not None:
-            assert self.domain.clk_edge == "pos" and not self.domain.async_reset, "the tests have no such clock"
             self._state.add_signal_waker(self.domain.clk, self._clock)
         self._wake_all()
 
@@ -175,6 +174,10 @@ class OrderedEngine(pysim.PySimEngine):
         self.edges.clear()
         self._active_triggers.clear()
         self._wake_all()
+
+    def forget(self) -> None:
+        """Drop the testbenches: the next run has its own."""
+        self._testbenches.clear()
 
     def add_async_testbench(self, simulator: Any, process: Any, *, background: bool) -> None:
         def start(context: TestbenchContext) -> Any:

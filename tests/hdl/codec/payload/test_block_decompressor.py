@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -44,14 +45,15 @@ def _name(build: Any) -> str:
                      + (f"-lane{beats}" if beats else ""), *fast])
 
 
+@cache
 def _play(build: Any, block_bytes: int) -> Play:
+    """Each build, prepared once."""
     size, sizes, exponents, beats, *fast = build
     return Play(size, sizes, block_bytes, None, exponents, beats > 0, (beats or 1) * size, *fast)
 
 
 @pytest.fixture(scope="module", params=[*_PLAIN, *_EXPONENTS, *_LANES, *_FAST], ids=_name)
 def play(request: pytest.FixtureRequest) -> Play:
-    """Each build, prepared once."""
     _, _, exponents, beats, *_ = request.param
     return _play(request.param, 4096 if exponents and not beats else _BLOCK)
 
