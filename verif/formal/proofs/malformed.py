@@ -192,7 +192,7 @@ PROOFS = (*(
         (_verdict, "zvc8", 1, 1, 28, "deep"), (_verdict, "zvc32", 4, 8, 34, "deep"),
         (_exponents, "bfloat16", 2, 1, 40, "deep"),
         (_exponents, "bfloat16", 2, 2, 40, "deep"), (_exponents, "float32", 4, 2, 40, "deep"),
-        (_exponents, "float32", 4, 4, 44, "deep"))),
+        (_exponents, "bfloat16", 2, 4, 44, "deep"), (_exponents, "float32", 4, 4, 44, "deep"))),
     Proof("malformed_lines32", "hdl/codec/lines/decompressor.py", _lines, {"beats": 1, "within": 43}, 44, "deep",
           "one packet, beats of 16 bytes, no gaps, no stalls", solver="sat", words={"bytes": BEAT}),
 )
