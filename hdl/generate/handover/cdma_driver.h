@@ -170,7 +170,7 @@ enum {
     CDMA_E_VERSION = -2,        /* the engine's register map does not fit NAME_regs.h */
     CDMA_E_FULL = -3,           /* no free place for a descriptor */
     CDMA_E_PENDING = -4,        /* no completion yet */
-    CDMA_E_TIMEOUT = -5,        /* gave up after cdma.polls reads of a register */
+    CDMA_E_TIMEOUT = -5,        /* gave up after cdma.polls looks for a completion */
     CDMA_E_RING_SIZE = -6,      /* number of entries or address of a ring are not allowed */
     CDMA_E_ARGUMENT = -7,       /* a null pointer, an operation that does not exist or is not the ring's, or a value
                                    that is too large */
@@ -219,7 +219,7 @@ struct cdma {
     void *bus;
     cdma_write_fn write;
     cdma_read_fn read;
-    unsigned long polls; /* how often a register is read before a call gives up; 0: it never gives up */
+    unsigned long polls; /* how often a call looks at the engine before it gives up; 0: it never gives up */
     /* What was built, as cdma_init read it. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
     int crc, narrowing, page_lists, address_windows, attribute_registers, write_back, buffer_parity;
@@ -363,7 +363,7 @@ CDMA_INLINE void cdma_write_channel(const struct cdma *engine, unsigned operatio
 CDMA_INLINE int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
 {
     CDMA_RELAX();
-    return ++*polls == engine->polls || CDMA_STOP(engine);
+    return (engine->polls && ++*polls == engine->polls) || CDMA_STOP(engine);
 }
 
 /* The smallest n from 1 on with 2^n at least the given cycles, or the largest that the register holds; 0 for none. */
