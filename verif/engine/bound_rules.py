@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cdma.hdl.config.engine import EngineConfig
-from cdma.hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite
-from cdma.verif.engine.top import LITE_BITS, link_clock, rules
+from cdma.hdl.engine.axi.signature import axi_lite
+from cdma.verif.engine.top import LITE_BITS, link_clock, memory_ports, rules
 from cdma.verif.rules.instances import instance, with_rules
 
 __all__ = ["with_port_rules"]
@@ -15,20 +17,18 @@ _REGISTER_BITS = 32
 
 def with_port_rules(text: str, module: str, config: EngineConfig) -> str:
     """Verilog whose module ``module`` has signals of the names of an engine's ports, with rules at all of them."""
-    lanes = [f"m_axi_lane{lane}" for lane in range(config.lanes)]
-    instances = [*(each for port in lanes for each in _port(config, port, "")),
-                 *_port(config, "m_axi_link", link_clock(config)), _registers()]
+    instances = [*(each for port, names in memory_ports(config).items() for each in _port(config, port, names)),
+                 _registers()]
     return with_rules(text, module, _FILES, instances)
 
 
-def _port(config: EngineConfig, port: str, clock: str) -> list[str]:
-    """Rules for both directions of a port to memory."""
+def _port(config: EngineConfig, port: str, names: Iterable[str]) -> list[str]:
+    """Rules for both directions of a port to memory, with these signals."""
     link = port == "m_axi_link"
-    kept = rules(config, "link" if link else "lane")
+    kept, clock = rules(config, "link" if link else "lane"), link_clock(config) if link else ""
     beat_bytes = config.link_beat_bytes if link else config.beat_bytes
     widths = {"ADDR_WIDTH": config.address_bits, "DATA_WIDTH": 8 * beat_bytes,
-              "ID_WIDTH": config.link_id_bits if link else ID_BITS, "USER_WIDTH": max(1, config.user_bits)}
-    names = axi_full(config.address_bits, beat_bytes, config.user_bits, widths["ID_WIDTH"]).members
+              "ID_WIDTH": kept.id_bits, "USER_WIDTH": max(1, config.user_bits)}
     made = []
     for kind, channels, most in (("write", ("aw", "w", "b"), kept.most_writes), ("read", ("ar", "r"), kept.most_reads)):
         pins = {name: f"{port}_{name}" for name in names if _channel(name) in channels}

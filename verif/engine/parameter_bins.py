@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cdma.hdl.config.engine import SWITCHES, EngineConfig
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["PARAMETERS", "parameter_bin"]
 
-PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+_CHOSEN: dict[str, tuple[str, ...]] = {
     "lanes": ("1", "2 or 3", "4 or more"),
     "beat_bytes": ("16", "32", "64"),
     "link_beat_bytes": ("16", "32", "64"),
@@ -21,15 +21,14 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "burst_beats": ("16", "32 to 128", "256"),
     "transfers_in_flight": ("1", "2 to 8", "9 or more"),
     "queue_depth": ("8", "16 or more"),
-    "pipeline": ("small", "fast"),
-    "memories": ("inferred", "wrapped"),
-    "link_clock": ("shared", "separate"),
-    "lane_cache": ("3", "other"), "lane_prot": ("0", "other"), "lane_qos": ("0", "other"), "lane_user": ("0", "other"),
-    "link_cache": ("3", "other"), "link_prot": ("0", "other"), "link_qos": ("0", "other"), "link_user": ("0", "other"),
-    "user_bits": ("0", "other"),
-    **dict.fromkeys(SWITCHES, ("false", "true")),
-})
-"""By parameter, the values or kinds of values that are covered."""
+}
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType(_CHOSEN | {
+    name: (str(field.default), "other") if type(field.default) is int
+    else tuple(str(choice).lower() for choice in field.metadata["choices"])
+    for name, field in EngineConfig.fields().items() if field.metadata["choices"] and name not in _CHOSEN})
+"""By parameter, the values or kinds of values that are covered: each word and both values of a switch, the default of a
+number and any other one, unless they are chosen above."""
 
 
 def parameter_bin(config: EngineConfig, name: str) -> str:

@@ -1,7 +1,9 @@
+# amaranth: UnusedElaboratable=no
 """The top of a simulation: an engine with a device memory at its lanes and a link memory on the other side."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amaranth.hdl import Shape
@@ -10,11 +12,12 @@ from amaranth.lib.wiring import Member
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.attributes import attributes_layout
 from cdma.hdl.engine.axi.bursts import MOST_BEATS
-from cdma.hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite, axi_read, axi_write
+from cdma.hdl.engine.axi.signature import ID_BITS, axi_lite, axi_read, axi_write
+from cdma.hdl.engine.engine import Engine
 from cdma.verif.engine.memory import SOURCE
 
 __all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "Rules", "attributes", "link_clock", "memory",
-           "rules", "top", "top_name", "wire_range"]
+           "memory_ports", "rules", "top", "top_name", "wire_range"]
 
 DEVICE, LINK = 0, 1
 """Numbers of the memories, for the knobs."""
@@ -63,11 +66,10 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
     image_bytes
         Bytes of each memory.
     """
-    ports = [f"m_axi_lane{lane}" for lane in range(config.lanes)]
+    *ports, link = found = memory_ports(config)
     wires, pins = [], []
-    for prefix, beat_bytes, id_bits in [*((port, config.beat_bytes, ID_BITS) for port in ports),
-                                        ("m_axi_link", config.link_beat_bytes, config.link_id_bits)]:
-        for name, member in axi_full(config.address_bits, beat_bytes, config.user_bits, id_bits).members.items():
+    for prefix, members in found.items():
+        for name, member in members.items():
             wires.append(f"    wire {wire_range(member)}{prefix}_{name};")
             pins.append(f".{prefix}_{name}({prefix}_{name})")
     interrupts = ["irq", *(["irq_pulse"] if config.write_back else [])]
@@ -87,11 +89,17 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
         "    assign knob_read = knob_memory ? link_read : device_read;",
         memory("device", DEVICE, config.address_bits, config.beat_bytes, ports, image_bytes, config.block_bytes,
                rules(config, "lane")),
-        memory("link", LINK, config.address_bits, config.link_beat_bytes, ["m_axi_link"], image_bytes, 0,
+        memory("link", LINK, config.address_bits, config.link_beat_bytes, [link], image_bytes, 0,
                rules(config, "link"), link_clock(config)),
         "endmodule\n",
     ]
     return "\n".join([SOURCE, engine, *text])
+
+
+def memory_ports(config: EngineConfig) -> dict[str, Mapping[str, Member]]:
+    """The signals of an engine's ports to memory, by the ports' names: those of the lanes, then the link's."""
+    members = Engine(config).signature.members
+    return {name: members[name].signature.members for name in members if name.startswith("m_axi_")}
 
 
 def attributes(config: EngineConfig, port: str) -> int:

@@ -21,11 +21,14 @@ OPTIONS: Mapping[str, Sequence[Any]] = MappingProxyType({
 """The options of an engine whose settings are counted in pairs, and the settings that are drawn."""
 
 CHOICES: Mapping[str, Sequence[Any]] = MappingProxyType({
+    name: (field.default, choices[1], choices[-1]) for name, field in EngineConfig.fields().items()
+    if type(field.default) is int and name not in {*OPTIONS, "buffer_bytes"} and (choices := field.metadata["choices"])
+} | {
     "lanes": (1, 1, 1, 2, 2, 3, 4, 5, 8), "beat_bytes": (16, 16, 32, 64), "link_beat_bytes": (16, 32, 64),
     "block_bytes": (512, 1024, 1024, 2048, 4096, 8192), "address_bits": (32, 40, 48, 64), "queue_depth": (8, 8, 32),
-    "user_bits": (0, 3, 16), "lane_cache": (3, 7, 15), "link_cache": (3, 11, 15), "lane_prot": (0, 2, 7),
-    "link_prot": (0, 3), "lane_qos": (0, 9), "link_qos": (0, 15), "lane_user": (0, 5), "link_user": (0, 2)})
-"""Other parameters, and the values that are drawn; small engines are compiled sooner, so they are more frequent."""
+    "user_bits": (0, 3, 16), "lane_user": (0, 5), "link_user": (0, 2)})
+"""Other parameters, and the values that are drawn: the default, a small and the largest one, unless they are chosen
+here; small engines are compiled sooner, so they are more frequent."""
 
 _TRIES = 24
 _BUFFERS = (5, 6, 8, 12)
