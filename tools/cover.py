@@ -47,7 +47,7 @@ _CLOCKS = EngineConfig(
 _WIDE = EngineConfig(
     name="cdma_cover_wide", about="Four lanes, wide beats and addresses, wrapped memories", lanes=4, beat_bytes=64,
     link_beat_bytes=64, block_bytes=512, buffer_bytes=640, address_bits=64, codings=("zvc32",), crc=False,
-    memories="wrapped", queue_depth=16, burst_beats=64, lane_cache=0b0111, link_prot=3)
+    memories="wrapped", transfers_in_flight=12, queue_depth=16, burst_beats=64, lane_cache=0b0111, link_prot=3)
 _MIXED = EngineConfig(
     name="cdma_cover_mixed", about="Two lanes of 32 bytes, one transfer and one burst at a time", lanes=2,
     beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=640, codings=("zvc8",), transfers_in_flight=1,
@@ -64,7 +64,7 @@ CHOSEN: dict[str, tuple[Design, bool]] = {
 only bins are counted."""
 _ONLY = {"wide": ("transfers",), "mixed": ("faults",)}
 """Of these designs the only steps."""
-_CORE_SEEDS = 3
+_CORE_SEEDS = 8
 """Runs of each core, which are short."""
 
 

@@ -301,11 +301,13 @@ async def hard_resets_with_bursts_open(dut: Any) -> None:
 
 @cocotb.test()
 async def rings_that_cannot_be_read(dut: Any) -> None:
-    """An error in a ring stops that ring alone and has a completion; enabled again, it goes on at the same entry."""
+    """An error in a ring stops that ring alone and has a completion and interrupts; enabled again, it goes on at the
+    same entry."""
     bench = await ready(dut)
     for number, (operation, channel) in enumerate(bench.control.channels.items()):
         bench.clear()
         error = f"{channel.prefix}_RING_ERROR"
+        failed = bench.control.mask("IRQ_STATUS", f"{channel.prefix}_ERROR")
         await bench.behave(Behaviour(latency=int(bench.rng.integers(100))))
         descriptors = [right_pair(bench)[number] for _ in range(7)]
         ring = bench.rings(8)[operation]
@@ -314,6 +316,7 @@ async def rings_that_cannot_be_read(dut: Any) -> None:
         bad = ring.address + RECORD_BYTES * at
         resp = _RESPONSES[number]
         await bench.link.fail(bad, bad + RECORD_BYTES - 1, resp, writes=False)
+        assert not await bench.control.read("IRQ_STATUS") & failed
         await ring.enable()
         await ring.feed(descriptors)
         assert await bench.control.sets("IRQ_STATUS", error, 300_000), "an error in a ring is not reported"
@@ -328,6 +331,8 @@ async def rings_that_cannot_be_read(dut: Any) -> None:
                 wanted = Completion(tag=0, status=Status.DESCRIPTOR_READ_ERROR, operation=0, response=resp,
                                     place=bad)
                 assert replace(seen, cycles=0) == wanted, f"{seen} is the completion of the entry that cannot be read"
+                assert await bench.control.read("IRQ_STATUS") & failed, "a completion with an error has no interrupt"
+                await bench.control.write("IRQ_STATUS", failed)
             else:
                 await bench.completed(descriptor)
         await ring.disable()
