@@ -9,6 +9,7 @@ import cocotb
 import numpy as np
 
 from cdma.golden.codec.coding import Coding
+from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.verif.common.tensors import corners, random_values
 from cdma.verif.engine.control import Channel, enabled
@@ -67,7 +68,8 @@ async def a_link_that_answers_late(dut: Any) -> None:
 
 @cocotb.test()
 async def blocks_of_every_kind(dut: Any) -> None:
-    """Streams of blocks that are all coded, all zero or all raw: one block, whole and short, and several."""
+    """Streams of blocks that are all coded, all zero or all raw: one block, whole and short, and several. Lines with
+    one element, and with all but one."""
     bench = await ready(dut)
     size = bench.config.block_bytes
     await bench.behave(Behaviour())
@@ -78,6 +80,9 @@ async def blocks_of_every_kind(dut: Any) -> None:
                 raw = bench.rng.integers(1, 256, length, dtype=np.uint8)
                 raw.reshape(-1, coding.element_bytes)[bench.rng.random(length // coding.element_bytes) >= filled] = 0
                 made.append(RawTensor(raw, coding))
+        elements = LINE_BYTES // coding.element_bytes
+        one = np.arange(elements) == bench.rng.integers(elements)
+        made += [RawTensor(np.repeat(line, coding.element_bytes).astype(np.uint8), coding) for line in (one, ~one)]
         await bench.there_and_back(made)
     await bench.counters()
 
