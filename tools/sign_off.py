@@ -36,12 +36,11 @@ from cdma.verif.coverage.report import GOALS
 from cdma.verif.formal.table import PROOFS
 
 RESULTS = ROOT / "tools/results"
-_BENCHES = ("golden", "verif/common", "verif/core", "verif/engine", "verif/rules")
+_BENCHES = ("golden", "verif/common", "verif/core", "verif/engine", "verif/regression", "verif/rules")
 _ALL = ("cdma", "golden", "verif", "synth", "workload", "tests")
-KINDS = {"test": _ALL, "regression": (*_BENCHES, "verif/regression", "tests/verif"),
-         "icarus": (*_BENCHES, "verif/regression"), "formal": ("verif/formal", "verif/rules"),
-         "coverage": (*_BENCHES, "verif/coverage", "tools/cover.py"), "python": _ALL, "mutation": _ALL,
-         "soak": (*_BENCHES, "verif/soak")}
+KINDS = {"test": _ALL, "regression": (*_BENCHES, "tests/verif"), "icarus": _BENCHES,
+         "formal": ("verif/formal", "verif/rules"), "coverage": (*_BENCHES, "verif/coverage", "tools/cover.py"),
+         "python": _ALL, "mutation": _ALL, "soak": (*_BENCHES, "verif/soak")}
 """Kinds of results, and where the sources are that they depend on beside those of the RTL."""
 Found = dict[str, Any]
 

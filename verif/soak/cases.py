@@ -20,7 +20,11 @@ from cdma.verif.regression.outcomes import State, TestOutcome, tests_of
 from cdma.verif.regression.plan import image_bytes, steps
 from cdma.verif.soak.configs import OPTIONS
 
-__all__ = ["Case", "CaseResult", "read_case", "run_case", "shrink", "write_case"]
+__all__ = ["LARGEST_IMAGE", "Case", "CaseResult", "read_case", "run_case", "shrink", "write_case"]
+
+LARGEST_IMAGE = 1 << 25
+"""Bytes of a memory that streams in the largest pages need; all cases of a configuration are of one design with such
+memories."""
 
 _LEAST_SHARE = 0.01
 _SHRINK_S = 600.0
@@ -99,7 +103,7 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
     """
     began = time.monotonic()
     job = {"image_bytes": image_bytes(case.config), "config": case.config.as_dict(), "share": case.share, **case.job}
-    built = build_engine(case.config, image_bytes=job["image_bytes"], build_dir=build_dir, waves=waves is not None)
+    built = build_engine(case.config, image_bytes=LARGEST_IMAGE, build_dir=build_dir, waves=waves is not None)
     said, report = "", {}
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
         folder = Path(place)

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from cdma.golden.engine import PAGE_SIZES
 from cdma.golden.results import derived, to_json
 from cdma.hdl.config.engine import SWITCHES, EngineConfig
 from cdma.verif.common import runner
+from cdma.verif.engine.throughput import FRAGMENTS, LATENCIES, WAYS
 from cdma.verif.regression.plan import Step, steps
-from cdma.verif.soak.cases import Case, CaseResult, run_case, shrink, write_case
+from cdma.verif.soak.cases import LARGEST_IMAGE, Case, CaseResult, run_case, shrink, write_case
 from cdma.verif.soak.configs import Pair, all_pairs, pairs, random_config
 from cdma.verif.soak.streams import check_streams
 
@@ -37,6 +39,13 @@ _ALL_OPTIONS = EngineConfig(link_read_ids=4, link_clock="separate", **SWITCHES)
 
 _RATIOS = (0.2, 0.37, 0.71, 1.0, 1.37, 2.9)
 """Frequencies of a link's own clock, relative to that of the engine."""
+
+_FRAGMENTS = Step("fragments", "small transfers by rings with records", "cdma.verif.engine.benches.fragments")
+_FRAGMENT_BYTES = 1 << 18
+"""Of all fragments of a size together, if these are neither too few nor too many."""
+
+_LARGE_PAGES = 0.3
+"""Part of the cases of page lists with a stream that goes on in its second page of the largest size."""
 
 
 @dataclass
@@ -149,8 +158,9 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
                 found.cases += 1
                 found.cycles += result.cycles
                 found.streams_rtl += int(result.report.get("streams", 0)) if case.bench == "malicious" else 0
-                found.benches[case.bench] = found.benches.get(case.bench, 0) + 1
-                _log(report, {"config": engine.as_dict(), "bench": case.bench, "seed": case.seed, "share": case.share,
+                name = f"{case.bench} {case.tests}".strip()
+                found.benches[name] = found.benches.get(name, 0) + 1
+                _log(report, {"config": engine.as_dict(), "bench": name, "seed": case.seed, "share": case.share,
                               "job": case.job, "seconds": round(result.seconds, 2), "cycles": result.cycles,
                               "passed": result.passed})
                 if not result.passed:
@@ -175,7 +185,7 @@ def streams_only(number: int, seed: int, *, progress: Callable[[str, int, int], 
 
 def _usable(config: EngineConfig, benches: Sequence[str]) -> list[Step]:
     """The benches of a configuration that other seeds make different."""
-    return [step for step in steps(config) if step.bench and not step.models and step.repeats
+    return [step for step in (*steps(config), *[_FRAGMENTS] * config.write_back) if not step.models and step.repeats
             and (not benches or step.name in benches)]
 
 
@@ -202,8 +212,17 @@ def _case(config: EngineConfig, step: Step, rng: np.random.Generator) -> Case:
         job["link_ratio"] = float(_RATIOS[int(rng.integers(len(_RATIOS)))])
     if "streams" in job:
         job["streams"] = _RTL
+    if step is _FRAGMENTS:
+        sizes = rng.choice(FRAGMENTS, 3, replace=False).tolist()
+        job |= {"coding": int(rng.choice(config.numbers)), "density": float(rng.random()), "way": str(rng.choice(WAYS)),
+                "latencies": [int(rng.choice(LATENCIES))], "image_bytes": 1 << 22,
+                "loads": [(size, min(max(_FRAGMENT_BYTES // size, 8), 48)) for size in sizes]}
+    tests = ""
+    if step.name == "page_lists" and rng.random() < _LARGE_PAGES:
+        job |= {"large_page": PAGE_SIZES[-1], "image_bytes": LARGEST_IMAGE}
+        tests = "streams_that_fill_pages"
     share = float(step.share * rng.choice([0.5, 1.0, 2.0]))
-    return Case(config, step.bench.rpartition(".")[2], int(rng.integers(1, 1 << 31)), min(1.0, share), job)
+    return Case(config, step.bench.rpartition(".")[2], int(rng.integers(1, 1 << 31)), min(1.0, share), job, tests)
 
 
 def _run(case: Case, build_dir: Path) -> CaseResult:

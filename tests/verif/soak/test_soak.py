@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cdma.__main__ import main
+from cdma.golden.engine import PAGE_SIZES
 from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.verif.engine import build
 from cdma.verif.regression.outcomes import State, TestOutcome
@@ -25,6 +27,14 @@ def test_a_case_passes_and_counts_its_streams(build_dir: Path) -> None:
     assert result.report["streams"] == 12
     assert result.report["refused"] > 3
     assert result.cycles > 1000
+
+
+def test_fragments_and_the_largest_pages_are_drawn() -> None:
+    config, rng = EngineConfig(page_lists=True, write_back=True), np.random.default_rng(1)
+    cases = [case for case, _ in zip(soaking._cases(config, soaking._usable(config, ()), rng), range(60), strict=False)]
+    assert {len(case.job["loads"]) for case in cases if case.bench == "fragments"} == {3}
+    assert {case.job["large_page"] for case in cases if case.tests} == {PAGE_SIZES[-1]}
+    assert all(case.bench == "page_lists" for case in cases if case.tests)
 
 
 def test_a_case_is_a_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.headers import HEADER_BYTES
 from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor, Operation, Status
+from cdma.verif.common import job
 from cdma.verif.engine.memory import Behaviour
 from cdma.verif.engine.recovery import goes_on, right_pair
 from cdma.verif.engine.stimulus import RawTensor, random_behaviour, random_tensor
@@ -144,7 +145,7 @@ async def an_entry_that_no_stream_needs(dut: Any) -> None:
 @cocotb.test()
 async def streams_that_fill_pages(dut: Any) -> None:
     """Streams that end with a page, streams whose next block begins with the next page, and one that goes on in its
-    second page of 64 KiB."""
+    second page of 64 KiB, or as large as the job says."""
     bench = await ready(dut)
     bench.page_share, bench.page_size = 1, PAGE_SIZES[0]
     page, block = 1 << bench.page_size, bench.config.block_bytes
@@ -159,7 +160,7 @@ async def streams_that_fill_pages(dut: Any) -> None:
         tensor = RawTensor(np.concatenate([dense, bench.rng.integers(1, 256, tail, dtype=np.uint8)]), coding)
         assert tail or bench.stream(tensor).size == page
         await bench.there_and_back([tensor])
-    bench.page_size = _LARGE_PAGE
-    large = RawTensor(bench.rng.integers(1, 256, (1 << _LARGE_PAGE) + block, dtype=np.uint8), coding)
-    assert bench.stream(large).size > 1 << _LARGE_PAGE
+    bench.page_size = job.load().get("large_page", _LARGE_PAGE)
+    large = RawTensor(bench.rng.integers(1, 256, (1 << bench.page_size) + block, dtype=np.uint8), coding)
+    assert bench.stream(large).size > 1 << bench.page_size
     await bench.there_and_back([large])
