@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Memory in huge pages: a quarter of the time of Verilator and of solvers, which make trees of small objects.
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
-.PHONY: all setup generate simulate area test test-extended test-torch soc test-soc regression icarus signoff formal coverage coverage-python mutation soak lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-extended test-torch soc test-soc regression icarus signoff formal coverage mutation soak lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -56,12 +56,13 @@ area: simulate ## print cells, flip-flops, kGE and memories of the engine, unit 
 	@echo
 	@$(BIN)/cdma area
 
-test: $(READY) ## set up, check style, run the tests on two cores and check types beside them (RECORD=1: those of test-extended too, for docs/signoff.md)
+test: $(READY) ## set up, check style, run the tests on two cores and check types beside them (RECORD=1: all tests, and which lines of Python they run, for docs/signoff.md)
 	@$(BIN)/ruff check .
 	@mkdir -p $(BUILD)
-	@$(PYRIGHT) & types=$$!; CDMA_REGRESSION=$(if $(RECORD),extended) $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/$(if $(RECORD),whole,test).xml; \
+	@$(PYRIGHT) & types=$$!; CDMA_REGRESSION=$(if $(RECORD),extended) $(BIN)/$(if $(RECORD),coverage run,python) -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/$(if $(RECORD),whole,test).xml; \
 		wait $$types || { echo "types: pyright found what it says above"; exit 1; }
-	@$(if $(RECORD),$(BIN)/python tools/sign_off.py test $(BUILD)/whole.xml)
+	@$(if $(RECORD),$(BIN)/coverage combine -q; $(BIN)/coverage report --skip-covered; $(BIN)/coverage json -q -o $(BUILD)/python.json)
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py test $(BUILD)/whole.xml; $(BIN)/python tools/sign_off.py python $(BUILD)/python.json)
 
 test-extended: $(READY) ## run the tests that make test leaves out for the time they take (SHARD=i/n)
 	@mkdir -p $(BUILD)
@@ -97,12 +98,6 @@ formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1
 coverage: $(READY) ## measure functional, line and toggle coverage on the chosen designs (half an hour; SHARD=i/n, RECORD=1)
 	@nice $(BIN)/python tools/cover.py --shard $(SHARD) $(if $(RECORD),--json $(BUILD)/coverage.json)
 	@$(if $(RECORD),$(BIN)/python tools/sign_off.py coverage $(BUILD)/coverage.json)
-
-coverage-python: $(READY) ## run all tests and measure which lines of Python they run (an hour or two; RECORD=1)
-	@mkdir -p $(BUILD)
-	@CDMA_REGRESSION=extended nice $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal
-	@$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered && $(BIN)/coverage json -q -o $(BUILD)/python.json
-	@$(if $(RECORD),$(BIN)/python tools/sign_off.py python $(BUILD)/python.json)
 
 mutation: $(READY) ## put the frozen faults into the hardware's sources, see whether tests find them (hours; SHARD=i/n)
 	@nice $(BIN)/python tools/mutate.py run --part $(SHARD)

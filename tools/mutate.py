@@ -25,9 +25,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sign_off import ROOT, store
+from sign_off import FROZEN, ROOT, store
 
-FROZEN = ROOT / "tools/mutants.json"
 ROOMS = ("hdl/common", "hdl/codec", "hdl/engine")
 """Where the hardware of cores and engine is."""
 
