@@ -118,8 +118,9 @@ bench: $(READY) ## measure everything and write bench/performance.json and .md (
 	@$(BIN)/cdma bench --output bench/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
 	@$(BIN)/python tools/generate_docs.py
 
-compare: $(READY) ## measure SECTIONS (the cores on the shipped dump, page lists, write-back), print what changed from bench/performance.json; fails if slower
-	@$(BIN)/cdma bench $(addprefix --only ,$(SECTIONS)) $(addprefix --liberty ,$(LIBERTY)) --build-dir $(BUILD)/sim --compare bench/performance.json --fail-over 1
+compare: $(READY) ## measure SECTIONS (the cores on the shipped dump, page lists, write-back), print what changed from bench/performance.json; fails if slower (RECORD=1: for docs/signoff.md)
+	@$(BIN)/cdma bench $(addprefix --only ,$(SECTIONS)) $(addprefix --liberty ,$(LIBERTY)) --build-dir $(BUILD)/sim --compare bench/performance.json --fail-over 1 $(if $(RECORD),--json > $(BUILD)/compare.json)
+	@$(if $(RECORD),$(BIN)/python tools/sign_off.py figures $(BUILD)/compare.json)
 
 report: $(READY) ## build the HTML report of the shipped dumps into build/report: sizes, and what the engine gains
 	@$(BIN)/python tools/build_report.py $(BUILD)/report

@@ -123,6 +123,35 @@ def test_an_item_is_met_by_results_of_this_rtl_alone(tools: SimpleNamespace, tmp
         assert ("test" in tools.sign_off.stale()) is not met
 
 
+def test_figures_that_changed_or_are_of_another_file_are_not_met(tools: SimpleNamespace, tmp_path: Path,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools.sign_off, "RESULTS", tmp_path)
+    sections = tools.sign_off._MEASURED_AGAIN
+
+    def found(*percents: float) -> tuple[str, bool]:
+        rows = [{"section": section, "percent": percent} for section in sections for percent in percents]
+        (tmp_path / "compare.json").write_text(json.dumps({"figures": rows}))
+        assert tools.sign_off.main("figures", str(tmp_path / "compare.json")) == 0
+        return tools.sign_off._again(tools.sign_off.load("figures")["results"])
+
+    for percent, changed in ((0.0, 0), (1.0, len(sections))):
+        words = f"{2 * len(sections)} figures, {changed} changed; {len(sections)} of {len(sections)} sections"
+        assert found(0.0, percent) == (words, not changed)
+    other = tmp_path / "performance.json"
+    other.write_text(json.dumps(dict.fromkeys(sections, 1)))
+    monkeypatch.setattr(tools.sign_off, "FIGURES", other)
+    assert tools.sign_off._again(tools.sign_off.load("figures")["results"])[1] is False
+
+
+def test_all_frozen_mutants_are_to_be_tried(tools: SimpleNamespace) -> None:
+    frozen = json.loads(tools.sign_off.FROZEN.read_text())
+    mutants = {each["name"]: "own||" for each in frozen}
+    words = f"{len(frozen)} of {len(frozen)}, of which {len(frozen)} make hardware which differs"
+    assert tools.sign_off._tried({"mutants": mutants}) == (words, True)
+    del mutants[frozen[0]["name"]]
+    assert tools.sign_off._tried({"mutants": mutants})[1] is False
+
+
 def test_bins_of_access_count_apart_and_each_design_by_itself(tools: SimpleNamespace) -> None:
     def item(claim: str, found: dict[str, Any]) -> tuple[str, bool]:
         figure, = (each[-1] for each in tools.sign_off.MEASURED if each[1].startswith(claim))

@@ -283,7 +283,8 @@ def pages() -> dict[Path, str]:
                 f"\n{part_markdown(fpga_table(figures))}\n")),
             ROOT / "docs/gpu.md": gpu_page(gains["software"]["measured"]),
             ROOT / "docs/rules.md": rules_page(),
-            ROOT / "docs/signoff.md": _filled(_page("docs/signoff.md"), the_checklist=f"\n{sign_off.page()}\n"),
+            ROOT / "docs/signoff.md": _filled(_page("docs/signoff.md"), the_checklist=f"\n{sign_off.page()}\n",
+                                             the_figures=f"\n{sign_off.figures_page()}\n"),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
             ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | shares() | plots

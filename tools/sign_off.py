@@ -8,6 +8,7 @@
     python tools/sign_off.py soak build/soak.json                        what cdma soak --json printed
     python tools/sign_off.py coverage build/coverage.json                what tools/cover.py wrote
     python tools/sign_off.py python build/python.json                    what coverage json wrote
+    python tools/sign_off.py figures build/compare.json                  what cdma bench --compare --json printed
 
 Results are a file a kind in tools/results, with the commit and the digest of the sources that they depend on: the RTL
 and its generator, and the model, benches, proofs or tests. Those of other sources are dropped, those of the same are
@@ -23,6 +24,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -37,12 +39,17 @@ from cdma.verif.formal.table import PROOFS
 
 RESULTS = ROOT / "tools/results"
 FROZEN = ROOT / "tools/mutants.json"
+FIGURES = ROOT / "bench/performance.json"
 _BENCHES = ("golden", "verif/common", "verif/core", "verif/engine", "verif/regression", "verif/rules")
 _ALL = ("cdma", "golden", "verif", "synth", "workload", "tests")
 KINDS = {"test": _ALL, "regression": (*_BENCHES, "tests/verif"), "icarus": _BENCHES,
          "formal": ("verif/formal", "verif/rules"), "coverage": (*_BENCHES, "verif/coverage", "tools/cover.py"),
-         "python": _ALL, "mutation": _ALL, "soak": (*_BENCHES, "verif/soak")}
+         "python": _ALL, "mutation": _ALL, "soak": (*_BENCHES, "verif/soak"),
+         "figures": (*_BENCHES, "cdma/measure", "synth")}
 """Kinds of results, and where the sources are that they depend on beside those of the RTL."""
+_TARGETS = {"python": "test", "figures": "compare"}
+_MEASURED_AGAIN = ("engine_shipped", "engine_dense", "engine_area", "engine_estimates", "shipped", "block_shipped")
+"""Sections of bench/performance.json that the page of the sign-off shows, and those of the cores."""
 Found = dict[str, Any]
 
 
@@ -117,6 +124,11 @@ def _packages(files: Found) -> list[Found]:
     return [{"package": name, "lines": lines[name], "hit": hit[name]} for name in sorted(lines)]
 
 
+def _hash(section: str) -> str:
+    """Of the committed figures of a section."""
+    return sha256(json.dumps(json.loads(FIGURES.read_text(encoding="utf-8"))[section]).encode()).hexdigest()[:16]
+
+
 def keep(kind: str, *names: str) -> int:
     """Keep the results in files."""
     if kind in ("test", "regression", "icarus"):
@@ -133,7 +145,12 @@ def keep(kind: str, *names: str) -> int:
             found = {"proofs": {proof["name"]: proof for proof in found["results"]}}
         elif kind == "python":
             found = {"packages": _packages(found["files"])}
-    store(kind, f"make {'test' if kind == 'python' else kind} RECORD=1", found)
+        elif kind == "figures":
+            figures = Counter(each["section"] for each in found["figures"])
+            changed = Counter(each["section"] for each in found["figures"] if each["percent"] != 0)
+            found = {"sections": {name: {"figures": figures[name], "changed": changed[name], "of": _hash(name)}
+                                  for name in figures}}
+    store(kind, f"make {_TARGETS.get(kind, kind)} RECORD=1", found)
     return 0
 
 
@@ -201,6 +218,14 @@ def _verdicts(found: dict[str, Any]) -> list[str]:
     return [each for each in verdicts if each in ("own", "other", "survived")]
 
 
+def _again(found: dict[str, Any]) -> tuple[str, bool]:
+    parts = [found["sections"][name] for name in _MEASURED_AGAIN
+             if name in found["sections"] and found["sections"][name]["of"] == _hash(name)]
+    figures, changed = (sum(each[name] for each in parts) for name in ("figures", "changed"))
+    return (f"{figures:,} figures, {changed} changed; {len(parts)} of {len(_MEASURED_AGAIN)} sections",
+            not changed and len(parts) == len(_MEASURED_AGAIN))
+
+
 def _tried(found: dict[str, Any]) -> tuple[str, bool]:
     frozen = {each["name"] for each in json.loads(FROZEN.read_text(encoding="utf-8"))}
     differ = len(_verdicts(found))
@@ -242,6 +267,10 @@ MEASURED: tuple[tuple[str, str, str, str, str, str, Callable[[dict[str, Any]], t
      "make coverage RECORD=1", _points("toggle")),
     ("V3", "Lines of Python are run by tests", "As for Verilog", f"{GOALS['python']:.0%}", "python",
      "make test RECORD=1", _lines),
+    ("V3", "Cycles, areas and estimated clocks in bench/performance.json are measured again on this RTL",
+     ("Clocks in cells of 45 nm and after place and route are not among them, for they take hours: they are of the "
+     "commit that changed them last"), "none changed", "figures",
+     f"make compare RECORD=1 SECTIONS=\"{' '.join(_MEASURED_AGAIN)}\" LIBERTY=cells.lib", _again),
     ("V3", "Frozen faults in the sources of all units are tried", ("Each changes one expression; a wrong idea of the "
      "format or of the bus is none of them"), "all, and 200 of them make hardware which differs", "mutation",
      "make mutation", _tried),
@@ -307,6 +336,37 @@ def page() -> str:
                for name in ("stage", "claim", "target", "figure", "limits", "command", "commit", "date")]
     met = Column("met", lambda item: "yes" if item["met"] else "**no**")
     return f"{summary(items)}\n\n{Table([met, *columns], items).markdown()}"
+
+
+def figures_page() -> str:
+    """What docs/signoff.md has of cycles, areas and clocks of the engines."""
+    found = json.loads(FIGURES.read_text(encoding="utf-8"))
+    rows = {row["engine"]: {"moved": row} for row in found["engine_shipped"]}
+    for section, key in (("engine_area", "area"), ("engine_estimates", "estimate"), ("timing_units", "cells")):
+        for row in found[section]:
+            if row["name"] in rows:
+                rows[row["name"]][key] = row
+    for row in found["pnr"]:
+        if row["name"] in rows and row["best"]:
+            rows[row["name"]]["placed"] = row
+
+    def of(*path: str) -> Callable[[Any], object]:
+        """A figure, or nothing where it was not measured."""
+        def value(row: Any) -> object:
+            for name in path:
+                row = row.get(name) if row else None
+            return row
+
+        return value
+
+    return Table([Column("engine", lambda row: f"`{row['moved']['engine']}`"),
+                  Column("raw bytes a cycle: offload", "moved.offload_bytes_per_cycle", ".1f"),
+                  Column("prefetch", "moved.prefetch_bytes_per_cycle", ".1f"), Column("gain", "moved.gain", ".2f"),
+                  Column("kGE", of("area", "total", "kge"), ".1f"),
+                  Column("mm2 at 28 nm", of("area", "mm2_28", "engine"), ".3f"),
+                  Column("MHz in cells of 45 nm", of("cells", "mhz"), ".0f"),
+                  Column("UltraScale+, estimate", of("estimate", "mhz"), ".0f"),
+                  Column("ECP5, placed", of("placed", "median_mhz"), ".0f")], list(rows.values())).markdown()
 
 
 def main(*arguments: str) -> int:
