@@ -165,9 +165,54 @@ async def test_entries_on_the_way_take_places_of_the_queue(bench: Bench, ctx: An
     assert len(bench.memory.bursts) == ahead
 
 
+@simulated(lambda: Bench(seed=6, latency=60))
+async def test_the_last_place_of_a_queue(bench: Bench, ctx: Any) -> None:
+    """A doorbell and a ring's entry want it in all cycles around each other: one gets it, nothing is overwritten."""
+    path, took = bench.paths["offload"], set()
+    await bench.push("offload", good(1))
+    await bench.outcomes("offload", (0, _OK))
+    for wait in range(0, 80, 3):
+        tags, path.busy = [], 0.0
+        while await bench.read("OFFLOAD_QUEUE") >> 8 > 1:
+            tags.append(len(tags))
+            await bench.write("OFFLOAD_DESCRIPTOR_1", tags[-1])
+            await bench.write("OFFLOAD_DOORBELL", 1)
+            await bench.wait(30)
+        await bench.write("OFFLOAD_DESCRIPTOR_1", 100)
+        # The fetcher reads one entry at a time: the ring waits for that of the other one.
+        await bench.ring("prefetch", 0x4000, 4, good(2, tag=7))
+        await bench.ring("offload", 0x8000, 4, good(1, tag=200))
+        await bench.wait(wait)
+        took.add(refused := bool(await bench.write("OFFLOAD_DOORBELL", 1, response=None)))
+        await bench.wait(80)
+        path.busy = 1.0
+        await bench.outcomes("offload", *((tag, _OK) for tag in [*tags, *[100] * (not refused), 200]))
+        await bench.outcomes("prefetch", (7, _OK))
+        for name, _ in DIRECTIONS:
+            await bench.write(f"{name.upper()}_RING_CONTROL", 0)
+    assert took == {False, True}
+
+
+@pytest.mark.parametrize("ahead", [1, 6])
+@simulated(lambda ahead: Bench(CONFIG.replace(transfers_in_flight=ahead), seed=7, latency=7))
+async def test_a_doorbell_while_an_entry_fails(bench: Bench, ctx: Any, ahead: int) -> None:
+    """In any cycle, and in either direction: the descriptor of the doorbell is run."""
+    bench.memory.faulty = {0x4000: 2}
+    for direction, operation in DIRECTIONS:
+        await bench.push(direction, good(operation, tag=50))
+        await bench.outcomes(direction, (50, _OK))
+        for wait in range(0, 40, 3):
+            await bench.ring("offload", 0x4000, 4, good(1))
+            await bench.wait(wait)
+            await bench.write(f"{direction.upper()}_DOORBELL", 1)
+            done = [await bench.completion(name) for name in ("offload", direction)]
+            assert sorted((each.tag, each.status) for each in done) == [(0, _UNREAD), (50, _OK)]
+
+
 @pytest.mark.parametrize("preset", ["smallest", "tiny"])
 def test_the_time_limit_ends_in_any_cycle_of_a_read(preset: str) -> None:
-    """The record is that of the entry, or that of the failure; in the cycle of the last beat, too."""
+    """The record is that of the entry, or that of the failure: in the cycle of the last beat, too, and while an entry
+    that is there waits for its queue."""
     dut = Fetcher(load_engine(preset).replace(address_bits=32))
     bench, place = Prepared(dut), 0x80
     entry = [0x1000 + number for number in range(16)]
@@ -185,20 +230,22 @@ def test_the_time_limit_ends_in_any_cycle_of_a_read(preset: str) -> None:
             await ctx.tick().until(dut.axi.rready)
         ctx.set(dut.axi.rvalid, 0)
 
-    for late in range(16):
+    for late in range(44):
         async def driver(ctx: Any, late: int = late) -> None:
             for name, value in (("base", place >> 6), ("size", 4), ("tail", 1), ("enable", 1)):
                 ctx.set(dut.rings[0][name], value)
             ctx.set(dut.pending, 1)
             ctx.set(dut.fill.ready, 1)
             words: list[int] = [0] * 16
+            waits = 0
             for cycle in range(80):
                 ctx.set(dut.silent, cycle == late)
                 _, _, valid, word, data, failed, advance, fail = await ctx.tick().sample(
                     dut.fill.valid, dut.fill.word, dut.fill.data, dut.failed, dut.advance, dut.fail)
                 if valid:
                     words[word] = data
-                ctx.set(dut.pushed, ctx.get(dut.push))
+                waits = (waits + 1) * ctx.get(dut.push)
+                ctx.set(dut.pushed, waits == 10)
                 if advance or fail:
                     assert words == (failure if fail else entry) and failed == bool(fail), late
                     seen.add(bool(fail))

@@ -118,7 +118,8 @@ def _value(rng: random.Random, name: str, model: _Model) -> int:
     """A value to write: one that is allowed, most often, or one near a limit."""
     if name == "size":
         small = 1 << rng.randrange(1, 4)
-        return rng.choice([small, small, 1 << rng.randrange(18), 3, 0, 1 << 31 | 4, rng.getrandbits(17)])
+        return rng.choice([small, small, 1 << rng.randrange(18), 3, 0, small | 1 << rng.randrange(32),
+                           rng.getrandbits(17)])
     if name == "tail":
         return rng.choice([rng.randrange(model.size), model.size - 1, model.size, rng.getrandbits(32)])
     if name == "control":

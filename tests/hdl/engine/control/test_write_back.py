@@ -268,6 +268,33 @@ async def test_a_response_in_the_cycle_in_which_the_time_limit_ends(bench: _Benc
     assert bench.ends == [("advance", 0, False)] and not ctx.get(bench.dut.isolated)
 
 
+@simulated(lambda: _Bench(_config(), 4, answers=False))
+async def test_an_error_in_the_cycle_in_which_the_time_limit_ends(bench: _Bench, ctx: Any) -> None:
+    """A record of the other ring, which is being read, fails with the one that was refused; both are written again."""
+    dut, axi, (ring, other) = bench.dut, bench.dut.axi, bench.rings
+    other.waiting = bench.completions(1, 0)
+    ctx.set(axi.awready, 1)
+    ctx.set(axi.wready, 1)
+    await ctx.tick().until(axi.wvalid & axi.wlast)
+    ctx.set(axi.awready, 0)
+    ctx.set(axi.wready, 0)
+    ring.waiting = bench.completions(1, 0)
+    while bench.began != [1, 0]:
+        await ctx.tick()
+    await ctx.tick().repeat(5)
+    for signal, value in ((dut.silent, 1), (axi.bvalid, 1), (axi.bresp, 2)):
+        ctx.set(signal, value)
+    assert ctx.get(axi.bready)
+    await ctx.tick()
+    ctx.set(axi.bvalid, 0)
+    await bench.until(ctx, 2)
+    assert sorted(each[:2] for each in bench.ends) == [("fail", 0), ("fail", 1)]
+    ctx.set(dut.silent, 0)
+    bench.answers = ring.enabled = other.enabled = True
+    await bench.until(ctx, 4)
+    assert ring.waiting == other.waiting == [] and sorted(bench.memory.bursts) == [(0x2000, 2), (2 ** 32 - 192, 2)]
+
+
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
 @pytest.mark.parametrize("taken", ["", "aw", "w"])
 @simulated(lambda link_beat_bytes: _Bench(_config(link_beat_bytes), 6, answers=False))

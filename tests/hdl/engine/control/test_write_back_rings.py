@@ -143,6 +143,41 @@ async def test_coalesced_interrupts(bench: _Bench, ctx: Any) -> None:
     await bench.reads(IRQ_STATUS=1)
 
 
+@simulated(lambda: _Bench(8))
+async def test_an_error_reports_the_records_of_its_own_direction(bench: _Bench, ctx: Any) -> None:
+    """Those of the other one wait for their number."""
+    for direction, _ in DIRECTIONS:
+        await bench.begin(direction, size=8, count=3)
+    for number, (direction, operation) in enumerate(DIRECTIONS):
+        other, of_other = DIRECTIONS[1 - number]
+        await bench.push(other, good(of_other, tag=1, interrupt=True))
+        await bench.record(other, number, 1)
+        bench.paths[direction].reports.append({"status": Status.LANE_READ_ERROR})
+        await bench.push(direction, good(operation, tag=2))
+        await bench.record(direction, number, 1)
+        await bench.wait(12)
+        # The second error reports the record that waits since the first one, too.
+        await bench.reads(IRQ_STATUS=(2 + number) << 4 * number)
+        await bench.write("IRQ_STATUS", 0xFF)
+
+
+@simulated(lambda: _Bench(9))
+async def test_the_window_shows_its_own_word_from_the_first_cycle_on(bench: _Bench, ctx: Any) -> None:
+    """A ring that a failure disables gives the completion to the window: reads find zero or the word that they name."""
+    seen, records = set(), bench.dut.records
+    bench.written.faulty[_BASES["offload"]] = 2
+    for wait in range(14):
+        bench.paths["offload"].reports.append({"status": Status.LANE_READ_ERROR})
+        await bench.begin("offload", size=2)
+        await bench.push("offload", good(1, tag=0x55))
+        await ctx.tick().until(records.wvalid & records.wlast)
+        await bench.wait(wait)
+        seen.add(await bench.read("OFFLOAD_COMPLETION_1") & 255)
+        await bench.until("OFFLOAD_WRITE_BACK_CONTROL", 1, 0)
+        await bench.outcomes("offload", (0x55, Status.LANE_READ_ERROR))
+    assert seen == {0, Status.LANE_READ_ERROR}
+
+
 @simulated(lambda: _Bench(6))
 async def test_stopped_and_reset(bench: _Bench, ctx: Any) -> None:
     """A disabled ring leaves completions in the window; a soft reset forgets rings, and waits for an open record."""

@@ -129,6 +129,26 @@ def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
     bench.run(process)
 
 
+@_both
+def test_lengths_beyond_four_gibibytes(operation: Operation) -> None:
+    """Their lowest 32 bits say one beat of the link, and no path ends with it."""
+    bench = PathBench(CONFIG.replace(address_bits=40), operation, seed=12, pauses=0.0)
+
+    async def process(ctx: Any) -> None:
+        asked = bench.asked(16 * 512, device=0)
+        far, beat = 1 << 32, bench.config.link_beat_bytes
+        length = {"raw_bytes": far + beat, "capacity": far + beat, "packed_bytes": far + beat}
+        await bench.begin(ctx, replace(asked, **length))
+        while bench.beats < 20:
+            assert not ctx.get(bench.dut.result.valid)
+            await ctx.tick()
+        ctx.set(bench.dut.abort, 1)
+        assert (await bench.result(ctx)).status is Status.ABORTED
+        ctx.set(bench.dut.abort, 0)
+
+    bench.run(process)
+
+
 @pytest.mark.parametrize("config", [LEAN, LEAN.replace(pipeline="fast")], ids=["small", "fast"])
 def test_an_abort_at_any_time_of_an_offload(config: EngineConfig) -> None:
     """Also in the cycle of its last beat: the next transfer is not touched."""
