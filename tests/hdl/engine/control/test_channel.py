@@ -268,6 +268,27 @@ async def test_an_abort_while_the_completion_before_is_written(bench: _Bench, ct
     assert bench.ended() == [(0, _OK), (1, _ABORTED)]
 
 
+@simulated(lambda: _Bench(in_flight=2))
+async def test_an_abort_while_the_only_completion_is_written(bench: _Bench, ctx: Any) -> None:
+    """It has no effect on a descriptor that starts behind it, even before that completion is there."""
+    dut = bench.dut
+    bench.path.cycles = 120
+    await bench.push(ctx, good(1, tag=0))
+    *first, last = enumerate(words_of(good(1, tag=1).pack()))
+    for word, data in [*first, last]:
+        ctx.set(dut.record.word, word)
+        ctx.set(dut.record.data, data)
+        if word < last[0]:
+            await pulse(ctx, dut.record.write)
+    await ctx.tick().until(dut.result.valid)
+    await ctx.tick().repeat(2)
+    await pulse(ctx, dut.abort)
+    await pulse(ctx, dut.record.write, dut.record.push)
+    assert not ctx.get(dut.completions)
+    await bench.completed(ctx, 2)
+    assert bench.ended() == [(0, _OK), (1, _OK)] and not bench.path.aborted
+
+
 @pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
 @simulated(lambda operation: _Bench(operation, config=_CONFIG.replace(page_lists=True)))
 async def test_pages_that_a_stream_takes(bench: _Bench, ctx: Any, operation: Operation) -> None:

@@ -129,6 +129,24 @@ def test_faults_and_aborts_end_one_transfer_only(operation: Operation) -> None:
     bench.run(process)
 
 
+def test_a_crc_is_compared_if_its_own_stream_asks_for_it() -> None:
+    """Streams of all lengths of their last beat; one that does not ask for it follows each that does, at once."""
+    bench = PathBench(CONFIG, Operation.PREFETCH, seed=13, pauses=0.0)
+
+    async def process(ctx: Any) -> None:
+        asked = []
+        for number in range(20):
+            raw = bytes([1] * 4 * (number // 2 + 1)).ljust(512, b"\0")
+            asked.append(bench.asked(raw=raw, coding=0x14, place=1024 * number, device=512 * number))
+            wrong = number % 2 == 0
+            asked[-1] = replace(asked[-1], check_crc=wrong, crc=asked[-1].crc ^ wrong)
+        found = await bench.several(ctx, asked)
+        assert [each.status for each in found] == [Status.CRC_MISMATCH, Status.OK] * 10
+        assert len({each.packed_bytes % bench.config.link_beat_bytes for each in asked}) == 8
+
+    bench.run(process)
+
+
 @_both
 def test_lengths_beyond_four_gibibytes(operation: Operation) -> None:
     """Their lowest 32 bits say one beat of the link, and no path ends with it."""
