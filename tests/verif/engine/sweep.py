@@ -55,5 +55,5 @@ SWEEP = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
 """By name."""
 
 TWO_CLOCKS = EngineConfig(name="cdma_clocks", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
-                          buffer_bytes=1024, codings=("zvc32",), link_clock="separate", link_read_ids=3)
+                          buffer_bytes=1024, codings=("zvc32",), link_clock="separate", link_read_ids=9)
 """A small engine whose link has a clock of its own."""

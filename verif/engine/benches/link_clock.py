@@ -92,6 +92,26 @@ async def resets_of_the_link(dut: Any) -> None:
     assert failed, "no transfer met a reset"
 
 
+@cocotb.test()
+async def a_reset_while_most_reads_are_owed(dut: Any) -> None:
+    """All bursts that the reader may have open are lost together: every beat is answered, and the transfer ends."""
+    bench = await ready(dut)
+    config = bench.config
+    await bench.behave(Behaviour(), Behaviour(latency=_LATE))
+    bench.page_share = 0
+    longest = config.link_reads * burst_beats(config.link_beat_bytes, config.burst_beats) * config.link_beat_bytes
+    size = min(longest, bench.link_arena.size // 4) // config.block_bytes * config.block_bytes
+    tensor = RawTensor(bench.rng.integers(1, 256, size, dtype=np.uint8), codings(config)[0])
+    descriptor = bench.prefetch(bench.stream(tensor), tensor)
+    await bench.load()
+    await bench.push([descriptor])
+    await bench.control.wait(_LATE // 2)
+    await _clock(bench).reset(3)
+    assert await _ends(bench, descriptor, _LOST) in _LOST
+    await _clock(bench).opened()
+    await goes_on(bench)
+
+
 async def _spoilt(bench: EngineTestbench, operation: Operation, status: Status) -> Descriptor:
     """A transfer that will end with a status, unless that is an abort."""
     coding = codings(bench.config)[0]

@@ -127,6 +127,8 @@ async def ports_that_fall_silent(dut: Any) -> None:
                 wanted = {_status(operation, memory, each) for each in channels}
                 assert again in wanted and (moment or first in wanted), (
                     f"{memory} port {lane}, {channels}: {first.name}, then {again.name}")
+                shown = again.name.replace("PAGE_LIST", "LINK").replace("TIMEOUT", "ISOLATED")
+                assert (await bench.control.fields("STATUS"))[shown], f"{memory} port {lane} is not shown as isolated"
                 await _recovers(bench)
 
 
