@@ -186,7 +186,13 @@ def test_faults_around_a_length_field_come_in_their_order(link: int) -> None:
         marked[header + 2] = 0x14
         none[header:header + 2] = rng.randrange(4).to_bytes(2, "little")
         early[2] |= 0x80
+        # Two faults in a header: an unknown coding comes first, then the number, then the mark, then the length.
+        unknown, late, unmarked = (bytearray(each) for each in (stream, early, marked))
+        unknown[header + 2:header + 4] = 0x7F, unknown[header + 3] ^ 1
+        late[3] ^= 1
+        unmarked[header:header + 2] = 0xFF, 0xFF
         for content, fault in [
+                (unknown, (Status.BAD_CODING, 1)), (late, (Status.BAD_SEQUENCE, 0)), (unmarked, (Status.BAD_CODING, 1)),
                 (wrong, (Status.BAD_LENGTH, 1)),
                 (wrong + rng.randbytes(4 * rng.randrange(1, 2 * words)), (Status.BAD_LENGTH, 1)),
                 (stream + rng.randbytes(4 * rng.randrange(1, 2 * words)), (Status.TRAILING, 2)),
