@@ -213,8 +213,14 @@ def _lines(found: dict[str, Any]) -> tuple[str, bool]:
     return _share(sum(each["hit"] for each in parts), sum(each["lines"] for each in parts), GOALS["python"])
 
 
+def _frozen() -> set[str]:
+    return {each["name"] for each in json.loads(FROZEN.read_text(encoding="utf-8"))}
+
+
 def _verdicts(found: dict[str, Any]) -> list[str]:
-    verdicts = [each.partition("|")[0] for each in found["mutants"].values()]
+    """Of mutants that are still frozen and make hardware which differs."""
+    frozen = _frozen()
+    verdicts = [each.partition("|")[0] for name, each in found["mutants"].items() if name in frozen]
     return [each for each in verdicts if each in ("own", "other", "survived")]
 
 
@@ -227,10 +233,9 @@ def _again(found: dict[str, Any]) -> tuple[str, bool]:
 
 
 def _tried(found: dict[str, Any]) -> tuple[str, bool]:
-    frozen = {each["name"] for each in json.loads(FROZEN.read_text(encoding="utf-8"))}
-    differ = len(_verdicts(found))
-    return (f"{len(frozen & set(found['mutants']))} of {len(frozen)}, of which {differ} make hardware which differs",
-            frozen <= set(found["mutants"]) and differ >= 200)
+    frozen, differ = _frozen(), len(_verdicts(found))
+    return (f"{len(frozen & found['mutants'].keys())} of {len(frozen)}, of which {differ} make hardware which differs",
+            frozen <= found["mutants"].keys() and differ >= 200)
 
 
 def _killed(found: dict[str, Any]) -> tuple[str, bool]:
