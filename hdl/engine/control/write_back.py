@@ -132,9 +132,9 @@ class WriteBack(wiring.Component):
         m.d.sync += arrived.eq(read)
         address = Cat(Const(0, exact_log2(RECORD_BYTES)), low[:-1], high)
         self._send(m, record, address, starts, moves, gone, sent)
-        lost = self._answers(m, direction, bad, starts, gone, spoiled, gives_up, free)
+        lost, left = self._answers(m, direction, bad, starts, gone, spoiled, gives_up, free)
         with m.If(lost):
-            m.d.comb += gives_up.eq(Cat(count != 0 for count in self.count))
+            m.d.comb += gives_up.eq(left)
         asked = self.pending & ~spoiled
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("wait") & ~self.open.any() & ~Cat(self.advance, self.fail).any())
@@ -148,7 +148,7 @@ class WriteBack(wiring.Component):
                     m.next = "ask"
             with m.State("ask"):
                 with m.If(self.silent):
-                    m.d.comb += gives_up.eq(own | Cat(count != 0 for count in self.count))
+                    m.d.comb += gives_up.eq(own | left)
                     m.next = "wait"
                 with m.Elif(~self.isolated):
                     m.next = "read"
@@ -163,7 +163,7 @@ class WriteBack(wiring.Component):
                 with m.If(arrived == status.offset // 32):
                     m.d.sync += bad.eq(content.bit_select(status.offset % 32, status.width).any())
                 with m.If(self.silent):
-                    m.d.comb += gives_up.eq(own | Cat(count != 0 for count in self.count))
+                    m.d.comb += gives_up.eq(own | left)
                     m.next = "wait"
                 with m.Elif(read == RECORD_WORDS):
                     m.d.comb += starts.eq(1)
@@ -204,9 +204,10 @@ class WriteBack(wiring.Component):
                 m.d.sync += [beat.eq(beat + 1), sends.eq(~last), strobe.eq(~self.isolated)]
 
     def _answers(self, m: Module, direction: Signal, bad: Signal, starts: Signal, gone: Signal, spoiled: Signal,
-                 gives_up: Signal, free: Signal) -> Signal:
+                 gives_up: Signal, free: Signal) -> tuple[Signal, Value]:
         """Takes responses, and counts records; ``free``: another one may be begun. Returns whether the port is silent
-        while bursts are open, and was not before."""
+        while bursts are open, and was not before; and the rings that have open records beside one that was answered in
+        this cycle or the last, after which the port may be silent for a cycle."""
         axi = self.axi
         most = self._config.outstanding_records
         m.submodules.sent = open_ = StreamFifo(data.StructLayout({"direction": 1, "bad": 1}), most)
@@ -243,10 +244,12 @@ class WriteBack(wiring.Component):
             m.d.sync += self.isolated.eq(1)
         with m.Elif(answered & (bursts == 1)):
             m.d.sync += self.isolated.eq(0)
+        ended = ends | (owner & (answered & ~self.isolated).replicate(len(owner)))
+        left = Cat((count > 1) | ((count != 0) & ~end) for count, end in zip(self.count, ended, strict=True))
         for number, count in enumerate(self.count):
             with m.If(gives_up[number]):
                 m.d.sync += count.eq(0)
             with m.Else():
                 m.d.sync += count.eq(count + self.begin[number] - ends[number])
             m.d.comb += self.back[number].eq(spoiled[number] & (count == 0) & ~self.advance[number])
-        return lost
+        return lost, left

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.codec.coding import WORD_BYTES
-from cdma.hdl.engine.link.parity import LinearMap
+from cdma.hdl.engine.link.linear_map import LinearMap
 
 __all__ = ["Crc32c"]
 

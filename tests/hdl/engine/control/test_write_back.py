@@ -295,6 +295,36 @@ async def test_an_error_in_the_cycle_in_which_the_time_limit_ends(bench: _Bench,
     assert ring.waiting == other.waiting == [] and sorted(bench.memory.bursts) == [(0x2000, 2), (2 ** 32 - 192, 2)]
 
 
+@pytest.mark.parametrize("seed", range(6))
+@simulated(lambda seed: _Bench(_config((16, 32, 64)[seed % 3]), seed, pauses=0.2))
+async def test_storms(bench: _Bench, ctx: Any, seed: int) -> None:
+    """Errors and silence at any time and together, rings enabled again at once or late: each completion becomes one
+    record, in order, as the rings' play checks at each end."""
+    rng, dut, axi = bench.rng, bench.dut, bench.dut.axi
+    for ring in bench.rings:
+        ring.waiting = bench.completions(60)
+    stormy, calm = 6000, 0
+    while any(ring.waiting for ring in bench.rings):
+        assert stormy > -20_000, "records are not written when all is quiet again"
+        stormy -= 1
+        if rng.random() < 0.02:
+            # Of the next records some fail.
+            bench.memory.faulty = {} if stormy < 0 else {
+                ring.base + _RECORD * ring.at(ahead)[0]: 2 for ring in bench.rings for ahead in range(3)
+                if rng.random() < 0.3}
+            bench.memory.silent = stormy > 0 and rng.random() < 0.3
+        # The time limit ends in the cycle of an answer, too, but not soon after one.
+        answers = [ctx.get(each) for each in (
+            axi.awvalid & axi.awready, axi.wvalid & axi.wready, axi.bvalid & axi.bready)]
+        ends = 0.3 if bench.memory.silent or answers[2] else 0.02
+        ctx.set(dut.silent, stormy > 0 and calm > 4 and rng.random() < ends)
+        calm = 0 if any(answers) else calm + 1
+        for ring in bench.rings:
+            ring.enabled |= not ring.begun and rng.random() < 0.1
+        await ctx.tick()
+    assert {name for name, *_ in bench.ends} == {"advance", "fail"}
+
+
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
 @pytest.mark.parametrize("taken", ["", "aw", "w"])
 @simulated(lambda link_beat_bytes: _Bench(_config(link_beat_bytes), 6, answers=False))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.engine.link.parity import LinearMap
+from cdma.hdl.engine.link.linear_map import LinearMap
 from tests.hdl.bench import settled
 
 
