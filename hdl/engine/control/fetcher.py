@@ -60,7 +60,8 @@ class Fetcher(wiring.Component):
     count : Out(range(entries_ahead + 1)).array(2)
         Entries of each ring that are on the way.
     fill
-        Words for the store: ``valid``, ``word``, ``data``; taken with ``ready``.
+        Words for the store: ``valid``, ``word``, ``data``; taken with ``ready``, which is low in the first cycle in
+        which an entry is ``valid``: its data may come one cycle later.
     push, direction, pushed
         The record is complete; the direction of its queue; the store has pushed it. With several entries on the way the
         record is pushed with its last word, and ``push`` stays low.

@@ -49,7 +49,7 @@ class Memory:
     most_beats
         Beats of a burst that are allowed.
     silent
-        Give no responses to writes.
+        Give no responses.
     faulty
         Responses other than OKAY, by the address of a beat that is read, or of a burst that is written.
     content
@@ -135,7 +135,7 @@ class Memory:
         while True:
             ready = pace["ar"].go()
             ctx.set(axi.arready, ready)
-            if shown is None and open_ and pace["r"].go():
+            if shown is None and open_ and not self.silent and pace["r"].go():
                 shown = last = self._chosen(open_, now, last)
                 if shown is not None:
                     place = shown.address + shown.gone * self.beat_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from cdma.hdl.config.engine import load_engine
 from cdma.hdl.engine.control.descriptor import descriptor_layout
 from cdma.hdl.engine.control.fetcher import Fetcher
 from tests.hdl.bench import Bench as Prepared
-from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, Bench, good, simulated
+from tests.hdl.engine.axi.memory import SIZE, Memory
+from tests.hdl.engine.control.bench import CONFIG, DIRECTIONS, Bench, good, simulated, words_of
 
 PARTS = ["cdma.hdl.engine.control.fetcher.Fetcher"]
 """Components whose faults show here; mutants of them were tried."""
@@ -254,3 +256,86 @@ def test_the_time_limit_ends_in_any_cycle_of_a_read(preset: str) -> None:
 
         bench.run(driver, link)
     assert seen == {True, False}
+
+
+class _Storm:
+    """The fetcher alone, between rings, a store and link memory; each end of an entry is checked."""
+
+    size, base = 8, (0x80, 0x2000 >> 6)
+
+    def __init__(self, preset: str, seed: int) -> None:
+        config = load_engine(preset).replace(address_bits=32)
+        self.rng = random.Random(seed)
+        self.dut = Fetcher(config)
+        self.memory = Memory(self.dut.axi, config.link_beat_bytes, self.rng, latency=self.rng.choice([0, 12]),
+                             pauses=0.2, stretch=5, content=bytearray(self.rng.randbytes(SIZE)))
+        self.head, self.tail = [0, 0], [0, 0]
+        self.enabled = [False, False]
+        self.ended: list[tuple[int, str]] = []
+
+    def run(self, process: Any) -> None:
+        """Simulates until the process ends."""
+        Prepared(self.dut).run(process, self.memory.read, self._around, cycles=60_000)
+
+    def address(self, number: int, ahead: int = 0) -> int:
+        """Of an entry of a ring."""
+        return 64 * (self.base[number] + (self.head[number] + ahead) % self.size)
+
+    async def _around(self, ctx: Any) -> None:
+        dut, rng, words, waits, seen = self.dut, self.rng, [0] * 16, 0, False
+        while True:
+            for number in range(2):
+                ctx.set(dut.rings[number], {"base": self.base[number], "size": self.size, "enable": 1,
+                                            "head": self.head[number], "tail": self.tail[number]})
+            ctx.set(dut.pending, sum((self.enabled[number] and self.head[number] != self.tail[number]) << number
+                                     for number in range(2)))
+            # The store has seen that an entry is there before it takes a word.
+            ctx.set(dut.fill.ready, seen and rng.random() < 0.7)
+            _, _, valid, ready, word, data, advance, fail, direction, push = await ctx.tick().sample(
+                dut.fill.valid, dut.fill.ready, dut.fill.word, dut.fill.data, dut.advance, dut.fail, dut.direction,
+                dut.push)
+            seen = valid and not (ready and word == 15)
+            if valid and ready:
+                words[word] = data
+            for number, name in ((each >> 1, name) for name, each in (("advance", advance), ("fail", fail)) if each):
+                assert direction == number
+                place = self.address(number)
+                if name == "advance":
+                    assert tuple(words) == words_of(self.memory.content[place:place + 64])
+                    self.head[number] = (self.head[number] + 1) % self.size
+                else:
+                    assert words[_SOURCE:_SOURCE + 2] == [place, 0] and words[1] == 0
+                    self.enabled[number] = False
+                self.ended.append((number, name))
+            waits = (waits + 1) * push
+            ctx.set(dut.pushed, bool(waits and rng.random() < 0.3))
+
+
+_SOURCE = descriptor_layout()["source"].offset // 32
+
+
+@pytest.mark.parametrize("preset", ["smallest", "tiny", "engine", "wide"])
+@pytest.mark.parametrize("seed", range(2))
+@simulated(lambda preset, seed: _Storm(preset, seed))
+async def test_storms(bench: _Storm, ctx: Any, preset: str, seed: int) -> None:
+    """Errors and silence at any time and together, rings enabled again at once or late: entries come once, in order."""
+    rng, dut, memory = bench.rng, bench.dut, bench.memory
+    stormy, calm, left = 4000, 0, [60, 60]
+    while any(left) or bench.head != bench.tail:
+        stormy -= 1
+        if rng.random() < 0.02:
+            memory.faulty = {} if stormy < 0 else {
+                bench.address(number, ahead) + memory.beat_bytes * rng.randrange(64 // memory.beat_bytes): 2
+                for number in range(2) for ahead in range(3) if rng.random() < 0.2}
+            memory.silent = stormy > 0 and rng.random() < 0.3
+        answers = ctx.get(dut.axi.arvalid & dut.axi.arready | dut.axi.rvalid)
+        ctx.set(dut.silent, stormy > 0 and calm > 4 and rng.random() < (0.3 if memory.silent or answers else 0.02))
+        calm = 0 if answers else calm + 1
+        for number in range(2):
+            bench.enabled[number] |= rng.random() < 0.05
+            if left[number] and (bench.tail[number] + 1) % bench.size != bench.head[number] and rng.random() < 0.05:
+                bench.tail[number] = (bench.tail[number] + 1) % bench.size
+                left[number] -= 1
+        await ctx.tick()
+    assert {name for _, name in bench.ended} == {"advance", "fail"}
+    assert [bench.ended.count((number, "advance")) for number in range(2)] == [60, 60]

@@ -104,7 +104,7 @@ class _Bench:
                     ring.begun -= 1
                     shown[number] -= 1
                     ring.index, ring.phase = ring.at(1)
-                elif fail >> number & 1:
+                if fail >> number & 1:
                     ring.enabled = False
                 if back >> number & 1:
                     assert not ring.enabled or fail >> number & 1
