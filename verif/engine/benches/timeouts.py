@@ -156,6 +156,52 @@ async def ports_that_come_back_during_a_transfer(dut: Any) -> None:
             await _recovers(bench)
 
 
+_SHORT, _LONG = 11, 14
+"""Logarithms of two limits."""
+
+
+@cocotb.test()
+async def each_memory_has_its_own_limit(dut: Any) -> None:
+    """A silent port ends a transfer by the limit of its memory; the other memory's is far longer."""
+    bench = await ready(dut)
+    for operation, channel in bench.control.channels.items():
+        for memory, channels in USES[operation].items():
+            own, other = longest_silence(bench).bit_length() - 2, 24
+            lanes, link = (own, other) if memory == "device" else (other, own)
+            await bench.control.write("TIME_LIMIT", lanes << 8 | link)
+            await bench.behave(Behaviour())
+            bench.clear()
+            descriptor = _transfer(bench, operation)
+            await bench.load()
+            lane = int(bench.rng.integers(bench.config.lanes)) if memory == "device" else 0
+            await _silence(bench, memory, channels, lane)
+            await channel.push(descriptor)
+            assert await _ended(bench, descriptor) is _status(operation, memory, channels[0])
+            await _recovers(bench)
+
+
+@cocotb.test()
+async def a_limit_that_is_lengthened(dut: Any) -> None:
+    """Ports that are silent while TIME_LIMIT is written have the new limit from then on."""
+    bench = await ready(dut)
+    for operation, channel in bench.control.channels.items():
+        for memory, channels in USES[operation].items():
+            await bench.control.write("TIME_LIMIT", _SHORT << 8 | _SHORT)
+            await bench.behave(Behaviour())
+            bench.clear()
+            descriptor = _transfer(bench, operation)
+            await bench.load()
+            await _silence(bench, memory, channels, 0)
+            await channel.push(descriptor)
+            await bench.control.wait(1 << _SHORT)
+            await bench.control.write("TIME_LIMIT", _LONG << 8 | _LONG)
+            await bench.control.wait((1 << _LONG) - 64)
+            assert not await channel.read("COMPLETIONS"), f"{memory}, {channels}: the limit before went on"
+            await getattr(bench, memory).silence(())
+            await _ended(bench, descriptor)
+            await _recovers(bench)
+
+
 _WAYS = ("abort", "soft reset", "late limit", "late reset")
 """Ways to end a transfer; ``late``: the time limit is set when the abort or the reset is already waiting."""
 

@@ -20,13 +20,14 @@ from tests.hdl.engine.axi.traffic import Pace, beats_of, give
 _BEAT_BYTES = 32
 
 
-def _shared(kind: str, inputs: int, outstanding: int, each: int, whole: int = 0) -> tuple[Module, Any, list[Any]]:
+def _shared(kind: str, inputs: int, outstanding: int, each: int, whole: int = 0,
+            beat_bytes: int = _BEAT_BYTES) -> tuple[Module, Any, list[Any]]:
     """An arbiter of reads or writes and its masters, of which each has so many bursts outstanding."""
     m = Module()
-    sizes = 40, _BEAT_BYTES, inputs, outstanding
+    sizes = 40, beat_bytes, inputs, outstanding
     m.submodules.arbiter = arbiter = AxiReadArbiter(*sizes) if kind == "read" else AxiWriteArbiter(*sizes)
-    masters = [AxiReader(40, _BEAT_BYTES, 16, each) if kind == "read" else
-               AxiWriter(40, _BEAT_BYTES, 16, each, whole or 256, whole) for _ in range(inputs)]
+    masters = [AxiReader(40, beat_bytes, 16, each) if kind == "read" else
+               AxiWriter(40, beat_bytes, 16, each, whole or 256, whole) for _ in range(inputs)]
     for number, master in enumerate(masters):
         m.submodules[f"master{number}"] = master
         connect(m, master.axi, arbiter.i[number])
@@ -34,17 +35,19 @@ def _shared(kind: str, inputs: int, outstanding: int, each: int, whole: int = 0)
 
 
 @pytest.mark.parametrize("kind", ["read", "write", "early"])
-@pytest.mark.parametrize(("inputs", "outstanding", "latency", "pauses"), [
-    (1, 2, 10, 0.2), (2, 1, 0, 0.0), (2, 4, 40, 0.3), (3, 8, 350, 0.0), (4, 3, 5, 0.6)])
-def test_every_master_gets_its_own(inputs: int, outstanding: int, latency: int, pauses: float, kind: str) -> None:
-    """The bytes of every master are where they belong, and an error response goes to the master of its burst."""
+@pytest.mark.parametrize(("inputs", "outstanding", "latency", "pauses", "beat_bytes"), [
+    (1, 2, 10, 0.2, 32), (2, 1, 0, 0.0, 32), (2, 4, 40, 0.3, 16), (3, 8, 350, 0.0, 32), (4, 3, 5, 0.6, 64)])
+def test_every_master_gets_its_own(inputs: int, outstanding: int, latency: int, pauses: float, beat_bytes: int,
+                                   kind: str) -> None:
+    """The bytes of every master are where they belong, and an error response goes to the master of its burst. Beats of
+    16 bytes have bursts of 256."""
     rng = random.Random(f"{inputs} {outstanding}")
-    m, arbiter, masters = _shared(kind, inputs, outstanding, 3)
-    memory = Memory(arbiter.o, _BEAT_BYTES, rng, latency, pauses, 3, kind == "early",
+    m, arbiter, masters = _shared(kind, inputs, outstanding, 3, beat_bytes=beat_bytes)
+    memory = Memory(arbiter.o, beat_bytes, rng, latency, pauses, 3, kind == "early",
                     content=bytearray(rng.randbytes(SIZE)))
     room = SIZE // inputs // 4096 * 4096
     traffic = [Traffic(master, memory, [Span(number * room + each.address % (room - 8192), each.bytes % 8192 + 1)
-                                        for each in spans(rng, _BEAT_BYTES, 8)], rng, 0.2)
+                                        for each in spans(rng, beat_bytes, 8)], rng, 0.2)
                for number, master in enumerate(masters)]
     blamed = rng.randrange(inputs)
     bad = blamed * room + room - 4096
@@ -56,7 +59,7 @@ def test_every_master_gets_its_own(inputs: int, outstanding: int, latency: int, 
             if kind == "read":
                 ctx.set(master.o.ready, 1)
             else:
-                await give(ctx, master.data, beats_of(bytes(64), _BEAT_BYTES), Pace(rng, 0))
+                await give(ctx, master.data, beats_of(bytes(64), beat_bytes), Pace(rng, 0))
         await ctx.tick().repeat(4)
         while memory.open or not all(ctx.get(master.idle) for master in masters):
             await ctx.tick()

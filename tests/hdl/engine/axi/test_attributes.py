@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
-from cdma.hdl.engine.axi.attributes import AttributeHold
+import pytest
+from amaranth.hdl import Module, Signal
+
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.attributes import AttributeHold, attributes_layout
+from cdma.hdl.engine.axi.signature import axi_full
+from cdma.hdl.engine.engine import Engine
 from tests.hdl.bench import clocked
 
 
@@ -32,3 +39,28 @@ def test_a_waiting_request_keeps_its_attributes() -> None:
             await ctx.tick()
 
     clocked(dut, process)
+
+
+@pytest.mark.parametrize(("waits", "other"), [("ar", "aw"), ("aw", "ar")])
+def test_reads_and_writes_of_a_port_hold_their_own(waits: str, other: str) -> None:
+    """While a request of one channel waits, the other follows the register, which is that of the port's kind."""
+    config = EngineConfig(user_bits=3, attribute_registers=True)
+    m, port = Module(), axi_full(config.address_bits, config.beat_bytes, config.user_bits).create()
+    kinds = {kind: Signal(attributes_layout(config.user_bits), name=kind) for kind in ("lane", "link")}
+    engine = Engine(config)
+    engine._MustUse__silence = True     # Amaranth complains of components that are not elaborated
+    engine._attribute(m, "lane12", port, SimpleNamespace(attributes=kinds))
+
+    async def process(ctx: Any) -> None:
+        for value in (5, 9, 3):
+            ctx.set(kinds["lane"].qos, value)
+            ctx.set(kinds["link"].qos, value ^ 15)
+            await ctx.tick().repeat(2)
+            assert [ctx.get(getattr(port, f"{channel}qos")) for channel in (waits, other)] == [value, value]
+            ctx.set(getattr(port, f"{waits}valid"), 1)
+            ctx.set(kinds["lane"].qos, value ^ 1)
+            await ctx.tick().repeat(3)
+            assert [ctx.get(getattr(port, f"{channel}qos")) for channel in (waits, other)] == [value, value ^ 1]
+            ctx.set(getattr(port, f"{waits}valid"), 0)
+
+    clocked(m, process)

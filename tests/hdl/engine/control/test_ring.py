@@ -184,9 +184,9 @@ def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
             begins = model.pending and not model.spoiled and not model.reading and rng.random() < 0.5
             ends = not model.pause and (model.open > 0 if writes else model.reading) and rng.random() < 0.3
             fails = ends and not model.spoiled and rng.random() < (0.05 if writes else 0.2)
-            # The bus writes in every third cycle at most, and the engine does not move the ring in the same one.
+            # The bus writes in every third cycle at most, also in that in which an entry ends; none begins then.
             since += 1
-            accesses = since >= 3 and not begins and not ends and rng.random() < 0.7
+            accesses = since >= 3 and not begins and rng.random() < 0.7
             if windows and accesses and model.at_rest and rng.random() < 0.2:
                 # A window is written as any register is, while the ring is at rest.
                 model.window = _window(rng, model)
@@ -214,4 +214,4 @@ def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
     clocked(dut, process)
     assert set(seen) == {(name, allowed) for name in (*_REGISTERS, "read") for allowed in (True, False)}
     assert not writes or (full > 50 and wraps > 50 and most > 3), (full, wraps, most)
-    assert outside["inside"] > 25 and (outside["outside"] > 25) == windows
+    assert outside["inside"] > 25 and (outside["outside"] > 10) == windows

@@ -192,6 +192,7 @@ async def test_stopped_and_reset(bench: _Bench, ctx: Any) -> None:
     assert (await bench.record("offload", 0, 1)).tag == 71
     await bench.push("offload", *(good(1, tag=tag) for tag in range(2)))
     await bench.until("OFFLOAD_WRITE_BACK_STATUS", 0xFF, 2)
+    await bench.refused("OFFLOAD_COMPLETION_POP", 1, "OFFLOAD_REFUSED", 2)
     await bench.write("OFFLOAD_WRITE_BACK_SIZE", 4, response=SLVERR)
     await bench.write("OFFLOAD_WRITE_BACK_CONTROL", 0)
     await bench.reads(OFFLOAD_COMPLETIONS=2)

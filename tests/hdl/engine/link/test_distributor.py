@@ -207,6 +207,13 @@ def test_faults_around_a_length_field_come_in_their_order(link: int) -> None:
         _Play(config, bytes(short), length, CODINGS["zvc32"], seed=place)
 
 
+@pytest.mark.parametrize("count", [257, 1026, 4098])
+def test_streams_of_many_blocks(count: int) -> None:
+    """Only the last block is the last one, whatever the lower bits of its number."""
+    stream = packed(bytes(512 * count), CODINGS["zvc32"], 512, True)
+    assert _Play(_config(3, 64, 512), stream, 512 * count, CODINGS["zvc32"]).fault is None
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 @pytest.mark.parametrize("link", [16, 32, 64])
 def test_no_row_is_sent_of_headers_behind_a_bad_one_in_the_same_beat(link: int, lanes: int) -> None:
