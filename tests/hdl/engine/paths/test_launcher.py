@@ -114,3 +114,41 @@ def test_the_cycles_of_the_table() -> None:
         assert seen == {"took": 0, "launch": 2, "request": 8, "follow": 11}
 
     clocked(dut, process)
+
+
+@pytest.mark.parametrize("device", ["source", "destination"])
+def test_a_clear_while_a_request_is_read(device: str) -> None:
+    """In any cycle: it is not shown to the units behind the front before it is launched again, and then right."""
+    config = _CONFIG.replace(address_bits=64)
+    dut = Launcher(config, device)
+    asked, = _requests(config, random.Random(2), 1)
+
+    async def process(ctx) -> None:
+        async def steps(count: int) -> None:
+            for _ in range(count):
+                _, _, taken = await ctx.tick().sample(dut.request.ready)
+                if taken:
+                    ctx.set(dut.request.valid, 0)
+
+        for wait in range(16):
+            for signal, value in ((dut.request.payload, asked), (dut.request.valid, 1), (dut.may_take, 1),
+                                  (dut.may_launch, 1), (dut.launch.ready, 1)):
+                ctx.set(signal, value)
+            await ctx.tick().until(dut.took)
+            ctx.set(dut.may_take, 0)
+            await steps(wait)
+            ctx.set(dut.clear, 1)
+            await steps(1)
+            ctx.set(dut.clear, 0)
+            for _ in range(12):
+                assert not ctx.get(dut.follow.valid)
+                await steps(1)
+            await pulse(ctx, dut.repeats)
+            payload, = await ctx.tick().sample(dut.follow.payload).until(dut.follow.valid)
+            _shown(config, device, asked, payload)
+            await pulse(ctx, dut.follow.ready)
+            await ctx.tick().repeat(4)
+            assert not ctx.get(dut.follow.valid)
+            await pulse(ctx, dut.clear)
+
+    clocked(dut, process)
