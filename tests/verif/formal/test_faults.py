@@ -180,7 +180,7 @@ FAULTS: dict[str, Any] = {
         "reset_fetcher", "Fetcher", lambda m, dut: dut.axi.araddr[6].eq(_leak(m)),
         ("same_axi_araddr",)),
     "the fetcher gives all entries to offload": (
-        "fetcher", "Fetcher", lambda m, dut: dut.direction.eq(0), ("for_its_direction", "owners")),
+        "fetcher", "Fetcher", lambda m, dut: dut.direction.eq(0), ("for_its_direction", "owners", "base_is_held")),
     "the fetcher does not tell what a silent link leaves open": (
         "progress_fetcher_ahead_of_a_silent_link", "Fetcher",
         lambda m, dut: dut.fill.valid.eq(dut.failed & ~dut.isolated), ("something_in_time",)),

@@ -16,6 +16,7 @@ from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 
 _BITS = 40
+_FIRST = (1 << 32) - 1024
 _ANYWHERE = 0, 1 << _BITS
 
 
@@ -55,7 +56,8 @@ class _List:
 
 
 def _lists(rng: random.Random, beat_bytes: int, lengths: list[int], bad: float = 0.0) -> list[_List]:
-    found, place = [], 0
+    """Lists behind each other, across 4 GiB; some entries are bad."""
+    found, place = [], _FIRST
     for length in lengths:
         size = rng.choice([0, 1, 5, 9])
         entries = [rng.randrange(1 << _BITS - 12 - size) << 12 + size for _ in range(length)]
@@ -65,7 +67,7 @@ def _lists(rng: random.Random, beat_bytes: int, lengths: list[int], bad: float =
         uses = rng.choice([length, 1, rng.randint(1, length), length + 1])
         found.append(_List(place, entries, size, uses))
         place += -(-length * ENTRY_BYTES // beat_bytes) * beat_bytes + beat_bytes * rng.randrange(3)
-    assert place <= SIZE
+    assert place <= _FIRST + SIZE
     return found
 
 
