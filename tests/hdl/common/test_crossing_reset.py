@@ -116,6 +116,22 @@ def test_a_reset_of_the_far_side_closes_the_near_one(ratio: float) -> None:
     sides.run(process)
 
 
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_a_reset_of_the_far_side_while_it_is_asked_to_open(ratio: float) -> None:
+    """In any of these cycles: the near side asks anew."""
+    sides = _Sides(ratio, "asks")
+
+    async def process(ctx: Any) -> None:
+        for wait in range(58, 78):
+            await sides.reset(ctx, "near")
+            await ctx.tick().until(sides.dut.near_clear)
+            await ctx.tick().repeat(wait)
+            await sides.reset(ctx, "far")
+            await sides.opens(ctx)
+
+    sides.run(process)
+
+
 def test_a_reset_while_the_clock_stands() -> None:
     """The near side sees the level, and opens when the clock runs again."""
     sides = _Sides(1.31, "stands")
