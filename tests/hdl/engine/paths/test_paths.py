@@ -5,18 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, Signal
 
 from cdma.golden.codec import blocks
 from cdma.golden.engine import Descriptor, Operation, Response, Status
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.transfer.buffers import LaneMemory
+from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.masters import bursts
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.link.streams import sparse
-from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
+from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench, path
 
 _both = pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
 _LANE_ERROR = {Operation.OFFLOAD: Status.LANE_READ_ERROR, Operation.PREFETCH: Status.LANE_WRITE_ERROR}
@@ -447,6 +450,25 @@ def test_an_error_in_a_lane_ends_the_transfer_that_meets_it(operation: Operation
                 await bench.once(ctx, each)
 
     bench.run(process)
+
+
+def test_errors_that_lanes_find_together_are_all_counted() -> None:
+    """Each once, however long it is shown."""
+    dut, m = path(_PARITY.replace(lanes=5), Operation.OFFLOAD), Module()
+    dut._MustUse__silence = True        # Amaranth complains of components that are not elaborated
+    shown = Signal(5)
+    dut._protect(m, [SimpleNamespace(spoiled=bit, inject=Signal(8)) for bit in shown])
+
+    async def process(ctx: Any) -> None:
+        rng, before = random.Random(1), 0
+        for _ in range(200):
+            now = rng.getrandbits(5)
+            ctx.set(shown, now)
+            await ctx.tick()
+            assert ctx.get(dut.events.buffer_errors) == (now & ~before).bit_count()
+            before = now
+
+    clocked(m, process)
 
 
 @_both
