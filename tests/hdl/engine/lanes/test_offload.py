@@ -132,6 +132,26 @@ def test_blocks(number: int, pauses: float) -> None:
     bench.run(take, ask, memory.read)
 
 
+@pytest.mark.parametrize("number", [0, 1, 4])
+def test_small_blocks_that_wait(number: int) -> None:
+    """A buffer holds more blocks of zeros than the lane tells of at once: none is forgotten while the link waits."""
+    config = _BUILDS[number]
+    rng = random.Random(number)
+    dut, bench = _prepared(config)
+    memory = Memory(dut.axi, config.beat_bytes, rng)
+    expected = [_block(memory, config, each, config.numbers[-1], config.block_bytes) for each in range(16)]
+
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.i, [each.asked for each in expected], Pace(rng, 0.0))
+
+    async def take(ctx: Any) -> None:
+        await ctx.tick().repeat(1500)
+        found, _ = await _take(ctx, dut, config, len(expected), Pace(rng, 0.0))
+        assert [content for content, *_ in found] == [each.framed for each in expected]
+
+    bench.run(take, ask, memory.read)
+
+
 @pytest.mark.parametrize("density", [0.0, 0.5, 0.8, 1.0])
 @pytest.mark.parametrize(("beat_bytes", "link_beat_bytes", "coding"), [
     (32, 32, "zvc32"), (16, 64, "zvc32"), (32, 32, "float32")])
