@@ -191,6 +191,28 @@ def test_an_abort_at_any_time_of_an_offload(config: EngineConfig) -> None:
     bench.run(process)
 
 
+@pytest.mark.parametrize("config", [LEAN, LEAN.replace(pipeline="fast", crc=True)], ids=["small", "fast"])
+def test_a_stream_of_one_beat_behind_an_abort(config: EngineConfig) -> None:
+    """In any cycle of the stream before: no beat passes before its transfer is known, from a link that answers at
+    once, too."""
+    bench = PathBench(config, Operation.PREFETCH, seed=11, pauses=0.0)
+    bench.link.latency = 0
+
+    async def process(ctx: Any) -> None:
+        long, short = bench.asked(12 * 512, device=0, place=0), bench.asked(4, device=0x4000, place=0x8000)
+        for wait in range(4, 90, 2):
+            await bench.begin(ctx, long)
+            for _ in range(wait):
+                await ctx.tick()
+            ctx.set(bench.dut.abort, not ctx.get(bench.dut.result.valid))
+            assert (await bench.result(ctx)).status in (Status.ABORTED, Status.OK)
+            ctx.set(bench.dut.abort, 0)
+            bench.compare(long, False)
+            await bench.once(ctx, short)
+
+    bench.run(process)
+
+
 @pytest.mark.parametrize("latency", [0, 1, 9])
 def test_a_malformed_block_is_told_however_early_its_bytes_are_answered(latency: int) -> None:
     bench = PathBench(CONFIG, Operation.PREFETCH, seed=2, pauses=0.0)
