@@ -160,7 +160,7 @@ async def streams_that_fill_pages(dut: Any) -> None:
         tensor = RawTensor(np.concatenate([dense, bench.rng.integers(1, 256, tail, dtype=np.uint8)]), coding)
         assert tail or bench.stream(tensor).size == page
         await bench.there_and_back([tensor])
-    bench.page_size = job.load().get("large_page", _LARGE_PAGE)
-    large = RawTensor(bench.rng.integers(1, 256, (1 << bench.page_size) + block, dtype=np.uint8), coding)
-    assert bench.stream(large).size > 1 << bench.page_size
+    bench.page_size = size = int(job.load().get("large_page", _LARGE_PAGE))
+    large = RawTensor(bench.rng.integers(1, 256, (1 << size) + block, dtype=np.uint8), coding)
+    assert bench.stream(large).size > 1 << size
     await bench.there_and_back([large])

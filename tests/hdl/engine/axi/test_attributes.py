@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from amaranth.hdl import Module, Signal
+from amaranth.lib.wiring import PureInterface
 
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.axi.attributes import AttributeHold, attributes_layout
 from cdma.hdl.engine.axi.signature import axi_full
+from cdma.hdl.engine.control.control import Control
 from cdma.hdl.engine.engine import Engine
 from tests.hdl.bench import clocked
 
@@ -45,11 +47,11 @@ def test_a_waiting_request_keeps_its_attributes() -> None:
 def test_reads_and_writes_of_a_port_hold_their_own(waits: str, other: str) -> None:
     """While a request of one channel waits, the other follows the register, which is that of the port's kind."""
     config = EngineConfig(user_bits=3, attribute_registers=True)
-    m, port = Module(), axi_full(config.address_bits, config.beat_bytes, config.user_bits).create()
+    m, port = Module(), cast(PureInterface, axi_full(config.address_bits, config.beat_bytes, config.user_bits).create())
     kinds = {kind: Signal(attributes_layout(config.user_bits), name=kind) for kind in ("lane", "link")}
     engine = Engine(config)
     engine._MustUse__silence = True     # Amaranth complains of components that are not elaborated
-    engine._attribute(m, "lane12", port, SimpleNamespace(attributes=kinds))
+    engine._attribute(m, "lane12", port, cast(Control, SimpleNamespace(attributes=kinds)))
 
     async def process(ctx: Any) -> None:
         for value in (5, 9, 3):
