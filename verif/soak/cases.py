@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,18 @@ from cdma.hdl.config.files import write_file
 from cdma.verif.common import runner
 from cdma.verif.engine.build import build_engine
 from cdma.verif.regression.outcomes import State, TestOutcome, tests_of
-from cdma.verif.regression.plan import image_bytes, steps
+from cdma.verif.regression.plan import Step, image_bytes, steps
 from cdma.verif.soak.configs import OPTIONS
 
-__all__ = ["LARGEST_IMAGE", "Case", "CaseResult", "read_case", "run_case", "shrink", "write_case"]
+__all__ = ["FRAGMENTS", "LARGEST_IMAGE", "Case", "CaseResult", "read_case", "run_case", "shrink", "soaked",
+           "write_case"]
+
+FRAGMENTS = Step("fragments", "small transfers by rings with records", "cdma.verif.engine.benches.fragments")
+"""A bench that the regression has not: it measures, and checks every byte."""
 
 LARGEST_IMAGE = 1 << 25
-"""Bytes of a memory that streams in the largest pages need; all cases of a configuration are of one design with such
-memories."""
+"""Bytes of a memory that streams in the largest pages need. All cases of a configuration run in one design, which has
+such memories."""
 
 _LEAST_SHARE = 0.01
 _SHRINK_S = 600.0
@@ -34,6 +38,11 @@ _PLAIN = EngineConfig()
 _WORD = re.compile(r"[A-Za-z]\w*")
 _WORDS = 4
 """Words of a message that tell failures apart."""
+
+
+def soaked(config: EngineConfig) -> Sequence[Step]:
+    """The steps of a configuration: those of its regression, and fragments where completions go to rings."""
+    return [*steps(config), *[FRAGMENTS] * config.write_back]
 
 
 @dataclass(frozen=True)
@@ -174,7 +183,7 @@ def _smaller(case: Case, result: CaseResult) -> Iterator[Case]:
         except ValueError:
             continue  # an option that another one needs
         # A bench of an option needs it.
-        if any(step.bench.rpartition(".")[2] == case.bench for step in steps(config)):
+        if any(step.bench.rpartition(".")[2] == case.bench for step in soaked(config)):
             yield replace(case, config=config)
 
 

@@ -17,9 +17,9 @@ from cdma.golden.engine import PAGE_SIZES
 from cdma.golden.results import derived, to_json
 from cdma.hdl.config.engine import SWITCHES, EngineConfig
 from cdma.verif.common import runner
-from cdma.verif.engine.throughput import FRAGMENTS, LATENCIES, WAYS
-from cdma.verif.regression.plan import Step, steps
-from cdma.verif.soak.cases import LARGEST_IMAGE, Case, CaseResult, run_case, shrink, write_case
+from cdma.verif.engine import throughput
+from cdma.verif.regression.plan import Step
+from cdma.verif.soak.cases import FRAGMENTS, LARGEST_IMAGE, Case, CaseResult, run_case, shrink, soaked, write_case
 from cdma.verif.soak.configs import Pair, all_pairs, pairs, random_config
 from cdma.verif.soak.streams import check_streams
 
@@ -40,7 +40,6 @@ _ALL_OPTIONS = EngineConfig(link_read_ids=4, link_clock="separate", **SWITCHES)
 _RATIOS = (0.2, 0.37, 0.71, 1.0, 1.37, 2.9)
 """Frequencies of a link's own clock, relative to that of the engine."""
 
-_FRAGMENTS = Step("fragments", "small transfers by rings with records", "cdma.verif.engine.benches.fragments")
 _FRAGMENT_BYTES = 1 << 18
 """Of all fragments of a size together, if these are neither too few nor too many."""
 
@@ -185,7 +184,7 @@ def streams_only(number: int, seed: int, *, progress: Callable[[str, int, int], 
 
 def _usable(config: EngineConfig, benches: Sequence[str]) -> list[Step]:
     """The benches of a configuration that other seeds make different."""
-    return [step for step in (*steps(config), *[_FRAGMENTS] * config.write_back) if not step.models and step.repeats
+    return [step for step in soaked(config) if not step.models and step.repeats
             and (not benches or step.name in benches)]
 
 
@@ -212,10 +211,11 @@ def _case(config: EngineConfig, step: Step, rng: np.random.Generator) -> Case:
         job["link_ratio"] = float(_RATIOS[int(rng.integers(len(_RATIOS)))])
     if "streams" in job:
         job["streams"] = _RTL
-    if step is _FRAGMENTS:
-        sizes = rng.choice(FRAGMENTS, 3, replace=False).tolist()
-        job |= {"coding": int(rng.choice(config.numbers)), "density": float(rng.random()), "way": str(rng.choice(WAYS)),
-                "latencies": [int(rng.choice(LATENCIES))], "image_bytes": 1 << 22,
+    if step is FRAGMENTS:
+        sizes = rng.choice(throughput.FRAGMENTS, 3, replace=False).tolist()
+        job |= {"coding": int(rng.choice(config.numbers)), "density": float(rng.random()),
+                "way": str(rng.choice(throughput.WAYS)), "latencies": [int(rng.choice(throughput.LATENCIES))],
+                "image_bytes": 1 << 22,
                 "loads": [(size, min(max(_FRAGMENT_BYTES // size, 8), 48)) for size in sizes]}
     tests = ""
     if step.name == "page_lists" and rng.random() < _LARGE_PAGES:

@@ -82,6 +82,12 @@ def test_shrinking_keeps_the_option_that_a_bench_is_of() -> None:
     assert smallest.config.replace(codings=config.codings) == EngineConfig(lanes=1, link_read_ids=4)
 
 
+def test_shrinking_keeps_the_rings_of_fragments() -> None:
+    config = EngineConfig(lanes=3, page_lists=True, write_back=True)
+    smallest, _ = shrink(Case(config, "fragments", 1, 1.0), _failure("no"), lambda smaller: _failure("no"), tries=60)
+    assert smallest.config.replace(codings=config.codings) == EngineConfig(lanes=1, write_back=True)
+
+
 def test_shrinking_ends_in_time() -> None:
     case, failed = Case(EngineConfig(lanes=3), "transfers", 1, 0.4), _failure("no")
 

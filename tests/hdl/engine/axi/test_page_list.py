@@ -16,7 +16,7 @@ from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 
 _BITS = 40
-_FIRST = (1 << 32) - 1024
+_FIRST = (1 << 32) - 1024      # where the first list begins
 _ANYWHERE = 0, 1 << _BITS
 
 

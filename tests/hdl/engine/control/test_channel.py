@@ -274,11 +274,10 @@ async def test_an_abort_while_the_only_completion_is_written(bench: _Bench, ctx:
     dut = bench.dut
     bench.path.cycles = 120
     await bench.push(ctx, good(1, tag=0))
-    *first, last = enumerate(words_of(good(1, tag=1).pack()))
-    for word, data in [*first, last]:
+    for word, data in enumerate(words_of(good(1, tag=1).pack())):
         ctx.set(dut.record.word, word)
         ctx.set(dut.record.data, data)
-        if word < last[0]:
+        if word < 15:       # the last word comes behind the abort
             await pulse(ctx, dut.record.write)
     await ctx.tick().until(dut.result.valid)
     await ctx.tick().repeat(2)
