@@ -62,10 +62,11 @@ def of_lines(coding: Coding) -> bool:
 
 
 def build_core(config: Config, *, simulator: str, build_dir: Path,
-               waves: bool = False) -> runner.Build:
-    """Generate and compile a core."""
+               waves: bool = False, options: Sequence[str] = ()) -> runner.Build:
+    """Generate and compile a core; options are more of the simulator's compiler."""
     verilog = _generated(config)
-    return runner.build(checked_core(verilog), verilog.name, simulator=simulator, build_dir=build_dir, waves=waves)
+    return runner.build(checked_core(verilog), verilog.name, simulator=simulator, build_dir=build_dir, waves=waves,
+                        options=options)
 
 
 def checked_core(verilog: Verilog) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,7 +28,7 @@ would take longer. Simulation takes as long either way."""
 
 
 def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simulator: str = "verilator", build_dir: Path,
-                 waves: bool = False, sram: str | None = None) -> runner.Build:
+                 waves: bool = False, sram: str | None = None, options: Sequence[str] = ()) -> runner.Build:
     """An engine between a device memory and a link memory; errors as :func:`cdma.verif.common.runner.build`.
 
     Parameters
@@ -36,12 +37,13 @@ def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simula
         Bytes of each memory. Benches may use less of it: all that need no more than usual share a compiled design.
     sram
         Verilog in the place of the wrapper of wrapped memories.
+    options
+        More options of the simulator's compiler.
     """
     text = checked_top(engine_text(config, build_dir, sram), config, max(image_bytes, IMAGE_BYTES))
-    options = []
     if simulator == "verilator" and config.lanes >= _LANES_APART and not waves:
         text = _with_lanes_apart(text, config)
-        options = ["--hierarchical"]
+        options = ["--hierarchical", *options]
     return runner.build(text, top_name(config), simulator=simulator, build_dir=build_dir, waves=waves, options=options)
 
 

@@ -70,6 +70,7 @@ class Lite:
         self.pauses: Iterator[int] = repeat(0)
         self._dut = dut
         self._prefix = prefix
+        self._pins: dict[str, Any] = {}
         self._lock = Lock()
 
     def idle(self) -> None:
@@ -109,7 +110,9 @@ class Lite:
         return value
 
     def _pin(self, name: str) -> Any:
-        return getattr(self._dut, f"{self._prefix}_{name}")
+        if name not in self._pins:
+            self._pins[name] = getattr(self._dut, f"{self._prefix}_{name}")
+        return self._pins[name]
 
     async def _access(self, requests: tuple[str, ...], answer: str, what: str) -> int:
         """Raises valid on the channels of the request and ready on that of the answer; returns the response.

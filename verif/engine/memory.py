@@ -254,13 +254,7 @@ class Memory:
         """Read bytes of the image, whole beats; all when no address is given."""
         first, beats = self._beats(address, self.image_bytes if size is None else size)
         await self._knobs.set(self._number, 0, {"first": first, "dump": beats})
-        text = (self._folder / f"{self.name}.dump").read_bytes()
-        if b"/" in text or b"@" in text:
-            # Lines that are no data: comments of Icarus, the address of the first beat.
-            text = b"".join(line for line in text.splitlines() if not line.startswith((b"//", b"@")))
-        # Icarus writes bits that were never loaded as x. Between bytes, line ends are passed over.
-        data = np.frombuffer(bytes.fromhex(text.translate(_KNOWN).decode("ascii")), np.uint8)
-        return data.reshape(-1, self.beat_bytes)[:, ::-1].ravel()
+        return np.fromfile(self._folder / f"{self.name}.dump", np.uint8)
 
     def _beats(self, address: int | None, size: int) -> tuple[int, int]:
         offset = 0 if address is None else address - self.base
@@ -289,6 +283,3 @@ class Memory:
             found += [f"{self.name} port {port}: {rule}" for number, rule in enumerate(RULES) if bits >> number & 1]
         await self.set("forgive", 0)
         return found
-
-
-_KNOWN = bytes.maketrans(b"xXzZ", b"0000")

@@ -80,13 +80,13 @@ module cdma_memory #(
     localparam [7:0] KNOB_BASE = 64;        // address of the image's first byte, a multiple of its size
     localparam [7:0] KNOB_FIRST = 65;       // first beat to load or dump
     localparam [7:0] KNOB_LOAD = 66;        // load so many beats; byte 0 of the file is the highest of the first beat
-    localparam [7:0] KNOB_DUMP = 67;        // dump so many beats, a hexadecimal number in each line
+    localparam [7:0] KNOB_DUMP = 67;        // dump so many beats, from byte 0 of the first
     localparam [7:0] KNOB_SIZE = 68;        // bytes of the image, where it is smaller than IMAGE_BYTES
 
     reg [WIDTH-1:0] image [0:WORDS-1];
     reg [63:0] base, size;
     reg [63:0] cycle;
-    integer first, file, done, each;
+    integer first, file, done, row, last, each;
 
     initial begin
         base = 0;
@@ -112,7 +112,22 @@ module cdma_memory #(
                         $finish;
                     end
                 end
-                KNOB_DUMP: $writememh({NAME, ".dump"}, image, first, first + knob_value[31:0] - 1);
+                KNOB_DUMP: begin
+                    file = $fopen({NAME, ".dump"}, "wb");
+                    // Words of 32 bits, the lowest first; what was never loaded is 0. A call takes longer than its words.
+                    row = first;
+                    last = first + knob_value[31:0];
+                    while (row < last)
+                        if (row + 8 <= last) begin
+                            $fwrite(file, "%u%u%u%u%u%u%u%u", image[row], image[row+1], image[row+2], image[row+3],
+                                    image[row+4], image[row+5], image[row+6], image[row+7]);
+                            row = row + 8;
+                        end else begin
+                            $fwrite(file, "%u", image[row]);
+                            row = row + 1;
+                        end
+                    $fclose(file);
+                end
                 default: ;
             endcase
         end

@@ -16,7 +16,7 @@ from cdma.verif.common.power_up import random_registers
 from cdma.verif.core.streaming import checked_core
 from cdma.verif.core.testbench import Config
 from tests.extended import extended, usually
-from tests.verif.conftest import FULL, Bench
+from tests.verif.conftest import BRIEF, FULL, Bench
 
 _SHARES = dict.fromkeys(preset_names(), 1.0) | {
     f"{kind}block_{core}": 1.0 if FULL else share for kind, share in (
@@ -30,7 +30,8 @@ def _load(preset: str) -> Config:
 @pytest.mark.parametrize("preset", _SHARES)
 def test_preset(preset: str, bench: Bench) -> None:
     config = _load(preset)
-    bench(config, f"cdma.verif.core.benches.{config.core}", share=_SHARES[preset])
+    bench(config, f"cdma.verif.core.benches.{config.core}", share=_SHARES[preset],
+          options=BRIEF if _SHARES[preset] < 0.1 else ())
 
 
 @pytest.mark.parametrize(("core", "setting", "share"), [
@@ -41,7 +42,7 @@ def test_preset(preset: str, bench: Bench) -> None:
     ("block_compressor", "codings=zvc32", 0.05), ("block_decompressor", "codings=zvc32", 0.05)])
 def test_other_shapes(core: str, setting: str, share: float, bench: Bench) -> None:
     config = _load(core).replace(name=f"cdma_{core}_{setting.partition('=')[2]}").with_settings([setting])
-    bench(config, f"cdma.verif.core.benches.{config.core}", share=1.0 if FULL else share)
+    bench(config, f"cdma.verif.core.benches.{config.core}", share=1.0 if FULL else share, options=BRIEF)
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")

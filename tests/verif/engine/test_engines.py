@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from cdma.hdl.config.engine import engine_preset_names, load_engine
 from cdma.verif.engine.build import engine_text
 from tests.extended import usually
 from tests.lint import lint
-from tests.verif.conftest import FULL
+from tests.verif.conftest import BRIEF, FULL
 from tests.verif.engine.sweep import SWEEP
 
 _SHARES = {"tiny": 0.2, "smallest": 0.2, "lean": 0.1, "engine": 0.1, "paper": 0.1, "wide": 0.02}
@@ -31,7 +32,7 @@ def test_transfers(preset: str, engine_bench) -> None:
 @pytest.mark.parametrize("preset", ["lean", "paper", "wide"])
 def test_transfers_in_short(preset: str, engine_bench) -> None:
     # So that each preset is simulated in a usual run.
-    _run_preset(preset, "transfers", engine_bench, "random_tensors|both_directions|rings")
+    _run_preset(preset, "transfers", engine_bench, "random_tensors|both_directions|rings", BRIEF)
 
 
 @pytest.mark.parametrize("preset", usually("tiny", of=engine_preset_names()))
@@ -39,9 +40,10 @@ def test_faults(preset: str, engine_bench) -> None:
     _run_preset(preset, "faults", engine_bench)
 
 
-def _run_preset(preset: str, module: str, engine_bench, tests: str | None = None) -> None:
+def _run_preset(preset: str, module: str, engine_bench, tests: str | None = None,
+                options: Sequence[str] = ()) -> None:
     engine_bench(load_engine(preset), f"cdma.verif.engine.benches.{module}", share=_SHARES[preset],
-                 full=min(1.0, 10 * _SHARES[preset]), tests=tests)
+                 full=min(1.0, 10 * _SHARES[preset]), tests=tests, options=options)
 
 
 @pytest.mark.parametrize("module", ["transfers", "faults"])
