@@ -14,7 +14,7 @@ from cdma.__main__ import main
 from cdma.verif.common import tools
 from tests.extended import extended
 
-ALL = ["lanes=1", "beat_bytes=16", "link_beat_bytes=32", "block_bytes=1024", "buffer_bytes=1280", "address_bits=40",
+ALL = ["lanes=2", "beat_bytes=16", "link_beat_bytes=32", "block_bytes=1024", "buffer_bytes=1280", "address_bits=40",
        "link_read_ids=4", "burst_beats=16", "narrowing=true", "page_lists=true", "address_windows=true",
        "write_back=true", "memories=wrapped", "safe_writes=true", "buffer_parity=true", "link_clock=separate",
        "pipeline=fast", "user_bits=3", "attribute_registers=true"]
