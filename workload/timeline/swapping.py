@@ -1,4 +1,5 @@
-"""Which activations are swapped out: by the policies of vDNN, of IBM's Large Model Support, and of torchtitan."""
+"""Which activations are swapped out, by the policies of vDNN, of IBM's Large Model Support and of torchtitan, and how
+much memory a step takes: of weights with their gradients and what the optimizer keeps, and of activations."""
 
 from __future__ import annotations
 
