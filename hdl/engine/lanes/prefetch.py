@@ -76,7 +76,8 @@ class PrefetchLane(wiring.Component):
     fault : Out(stream_fault_layout())
         The first block that does not expand to its raw length; the lane stops until reset.
     waits : Out({memory, buffer})
-        In this cycle the lane waits for the memory (a beat is ready), or for the link (no block is there).
+        In this cycle the lane waits for the memory (a beat is ready), or for the link (no block is there: the path
+        counts that while there is a stream).
     inject : In(PREFETCH_MEMORIES), spoiled : Out(1)
         With ``buffer_parity``: what is read next from a memory is changed
         (:class:`cdma.hdl.engine.transfer.buffers.LaneMemory`); an error was read from one of them, until reset. The
@@ -163,7 +164,6 @@ class PrefetchLane(wiring.Component):
 
         # Counts blocks that arrived whole and have not been found good.
         open_ = Signal(range(2 * _BLOCKS + 4))
-        begun = Signal()
         comes = Signal()
         m.d.comb += [
             comes.eq(push & decompressor.i.ready & row.last),
@@ -174,10 +174,8 @@ class PrefetchLane(wiring.Component):
             self.fault.status.eq(Status.BAD_PAYLOAD),
             self.fault.block.eq(number),
             self.waits.memory.eq(decompressor.o.valid & ~ready),
-            self.waits.buffer.eq(begun & ~decompressor.o.valid & (open_ == 0)),
+            self.waits.buffer.eq(~decompressor.o.valid & (open_ == 0)),
         ]
-        with m.If(requests.i.valid):
-            m.d.sync += begun.eq(1)
         with m.If(comes & ~done):
             m.d.sync += open_.eq(open_ + 1)
         with m.Elif(done & ~comes):

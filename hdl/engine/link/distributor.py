@@ -124,7 +124,8 @@ class Distributor(wiring.Component):
     lanes : Out(payload_stream(config)).array(config.lanes)
         Blocks, to each lane.
     stop : In(1)
-        Send no more rows; beats of ``i`` are taken and discarded. Must stay high until reset.
+        Send no rows of beats that come now, which are taken and discarded; rows that are there wait until their lane
+        takes them, since the blocks in front of a fault must be checked, too. Must stay high until reset.
     fault : Out(stream_fault_layout())
         The first fault; stays until reset. ``block`` is the number of blocks for ``TRAILING``.
     done : Out(1)
@@ -170,9 +171,7 @@ class Distributor(wiring.Component):
         skids = [Skid(port.payload.shape()) for port in self.lanes]
         for number, (skid, port) in enumerate(zip(skids, self.lanes, strict=True)):
             m.submodules[f"skid_{number}"] = skid
-            # No row leaves behind a stop, though the parser sees it a cycle later.
-            m.d.comb += [port.valid.eq(skid.o.valid & ~self.stop), port.payload.eq(skid.o.payload),
-                         skid.o.ready.eq(port.ready)]
+            wiring.connect(m, skid.o, wiring.flipped(port))
         s.ports, s.stop = [skid.i for skid in skids], Signal(name="stopped")
         m.d.comb += s.empty.eq(~Cat(skid.o.valid for skid in skids).any())
         m.d.sync += s.stop.eq(self.stop)
@@ -305,7 +304,7 @@ class Distributor(wiring.Component):
         """Sends the rows to their lanes. Of two rows, the younger is that of the later block."""
         lanes = self._config.lanes
         taken = Signal(2)
-        m.d.comb += s.live.eq(s.shown & ~(s.younger & (s.barred & s.bad).replicate(2)) & ~s.stop.replicate(2))
+        m.d.comb += s.live.eq(s.shown & ~(s.younger & (s.barred & s.bad).replicate(2)))
         ready = Cat((target & Cat(port.ready for port in s.ports)).any() for target in s.targets)
         if lanes == 1:
             m.d.comb += [
@@ -316,7 +315,7 @@ class Distributor(wiring.Component):
             m.d.comb += [taken.eq(s.live & ready), s.go.eq((~s.live | ready).all())]
         with m.If(s.go):
             # After a fault, only rows of headers behind it can still be made.
-            m.d.sync += s.shown.eq(s.made & ~s.bad.replicate(2))
+            m.d.sync += s.shown.eq(s.made & ~(s.bad | s.stop).replicate(2))
         with m.Else():
             m.d.sync += s.shown.eq(s.live & ~taken)
         for k, port in enumerate(s.ports):

@@ -37,7 +37,7 @@ class Verdict(wiring.Component):
     lanes : In(stream_fault_layout()).array(lanes)
         Faults that each lane found in the lines of a block.
     settled : In(lanes)
-        Lanes that have checked every block they received whole, or have found a fault.
+        Lanes for which no row waits, and that have checked every block they received whole, or have found a fault.
     stop : Out(1)
         To the distributor: a fault was found, so later blocks are not needed.
     fault : Out(stream_fault_layout())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value, ValueLike
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
@@ -162,13 +162,10 @@ class DataPath(wiring.Component):
         return [{"valid": spoiled[number], "status": Status.BUFFER_PARITY, "lane": number}
                 for number in range(len(lanes))]
 
-    def _count(self, m: Module, link_beat: Value, waits: Sequence[data.View]) -> None:
-        """Registers the events of a cycle: a beat on the link, and what each lane waits for."""
-        m.d.sync += [
-            self.events.link_busy.eq(link_beat),
-            self.events.memory_stalls.eq(sum(each.memory for each in waits)),
-            self.events.buffer_stalls.eq(sum(each.buffer for each in waits)),
-        ]
+    def _count(self, m: Module, link_beat: Value, memory: Sequence[Value], buffer: Sequence[Value]) -> None:
+        """Registers the events of a cycle: a beat on the link, and which lanes wait for their memory and buffer."""
+        m.d.sync += [self.events.link_busy.eq(link_beat), self.events.memory_stalls.eq(sum(memory)),
+                     self.events.buffer_stalls.eq(sum(buffer))]
 
     def _timeouts(self, silent: Value, lane: Status, *others: Status) -> list[dict[str, ValueLike]]:
         """Faults of silent ports, for :meth:`_report`: those of the lanes in their order, then the others."""

@@ -110,7 +110,8 @@ class OffloadPath(DataPath):
         self._report(m, supervisor, faults)
         self._totals(m, supervisor, aggregator, writer)
         m.d.comb += supervisor.unit_idle.eq(Cat(idle))
-        self._count(m, self.link.wvalid & self.link.wready, [lane.waits for lane in lanes])
+        self._count(m, self.link.wvalid & self.link.wready, [lane.waits.memory for lane in lanes],
+                    [lane.waits.buffer for lane in lanes])
         return m
 
     def _destination(self, start: data.View, transfer: data.View) -> list[Assign]:

@@ -72,7 +72,6 @@ class PrefetchPath(DataPath):
             m.d.comb += [
                 lane.stop.eq(supervisor.unit_stop[number]),
                 verdict.lanes[number].eq(lane.fault),
-                verdict.settled[number].eq(lane.settled),
             ]
         launch, transfer = supervisor.launch, supervisor.launch.payload.transfer
         launched: Value = Const(1)
@@ -92,7 +91,7 @@ class PrefetchPath(DataPath):
             reader.i.payload.bytes.eq(transfer.packed_bytes),
             reader.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
-        self._streams(m, supervisor, reader, lanes, verdict)
+        comes = self._streams(m, supervisor, reader, lanes, verdict)
         faults = self._timeouts(self.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
         faults += self._protect(m, lanes)
         faults += [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
@@ -104,12 +103,13 @@ class PrefetchPath(DataPath):
         faults += [{"valid": verdict.fault.valid, "status": verdict.fault.status, "place": verdict.fault.block}]
         self._report(m, supervisor, faults)
         m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), idle))
-        self._count(m, self.link.rvalid & self.link.rready, [lane.waits for lane in lanes])
+        self._count(m, self.link.rvalid & self.link.rready, [lane.waits.memory for lane in lanes],
+                    [lane.waits.buffer & comes for lane in lanes])
         return m
 
     def _streams(self, m: Module, supervisor: Supervisor, reader: AxiReader, lanes: list[PrefetchLane],
-                 verdict: Verdict) -> None:
-        """Gives the streams to the distributor, one after the other.
+                 verdict: Verdict) -> Value:
+        """Gives the streams to the distributor, one after the other; returns whether rows of one are still to come.
 
         The distributor is made for one stream, so it is reset between two; the next stream waits at the reader:
 
@@ -174,6 +174,8 @@ class PrefetchPath(DataPath):
             row, port = distributor.lanes[number], self.lanes[number]
             wiring.connect(m, row, lane.i)
             m.d.comb += [
+                # A row that waits for its lane may belong to a block in front of a fault.
+                verdict.settled[number].eq(lane.settled & ~row.valid),
                 answers.enters[number].eq(
                     Mux(row.valid & row.ready & row.payload.first, self._bursts(row.payload.block), 0)),
                 answers.answered[number].eq(port.bvalid & port.bready & ~port.bresp[1]),
@@ -185,6 +187,7 @@ class PrefetchPath(DataPath):
             found += [lane.spoiled for lane in lanes]
         m.d.sync += suspect.eq(distributor.fault.valid | Cat(found).any())
         m.d.comb += totals.valid.eq(answers.done & ~suspect)
+        return runs & ~over
 
     def _current(self, m: Module, transfer: data.View, starts: Value) -> data.View | dict[str, Value]:
         """What is needed of the transfer whose stream the distributor has, until that stream ends."""

@@ -190,6 +190,9 @@ FAULTS: dict[str, Any] = {
     "the distributor gives a lane the rows of another one": (
         "distributor_order_3", "Distributor", lambda m, dut: dut.lanes[2].valid.eq(dut.lanes[0].valid),
         ("rows_are_of_their_lanes", "none_in_front_of_a_last_row", "lane_2_stays")),
+    "the distributor takes rows back when it is stopped": (
+        "distributor_order_1", "Distributor", lambda m, dut: dut.lanes[0].valid.eq(
+            _inside(m, "live").any() & ~dut.stop), ("lane_0_stays",)),
     "the distributor's last row is not marked": (
         "distributor_order_1", "Distributor", lambda m, dut: dut.lanes[0].payload.last.eq(0),
         ("first_rows_are_marked", "blocks_are_accounted_for", "without_a_row")),

@@ -53,6 +53,10 @@ def test_transfers(config: EngineConfig, pauses: float, operation: Operation) ->
         await ctx.tick().repeat(2)
         assert bench.beats == bench.busy
         assert (bench.memory_stalls if operation is Operation.OFFLOAD else bench.buffer_stalls) > 0
+        # Nothing waits while there is nothing to do.
+        before = bench.memory_stalls, bench.buffer_stalls
+        await ctx.tick().repeat(50)
+        assert before == (bench.memory_stalls, bench.buffer_stalls)
 
     bench.run(process)
 
@@ -245,6 +249,44 @@ def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None
         bench.compare(asked, False)
 
     bench.run(process)
+
+
+@pytest.mark.parametrize("second", ["header", "payload"])
+@pytest.mark.parametrize("pipeline", ["small", "fast"])
+def test_the_last_row_of_a_bad_block_waits_when_the_next_one_is_found_bad(pipeline: str, second: str) -> None:
+    """Its lane has no place for it, but the first fault of the stream is told."""
+    config = SINGLE.replace(pipeline=pipeline)
+    for seed in (5, 9, 11, 13, 15, 18):
+        bench, rng = PathBench(config, Operation.PREFETCH, seed=seed, pauses=0.0), random.Random(seed)
+        bad = rng.randrange(3, 10)
+        shares = [rng.choice([0.2, 0.5, 0.8]) for _ in range(12)]
+        if second == "payload":
+            shares[bad + 1] = 0     # a block of one row, which another lane finds bad at once
+        raw = b"".join(rng.randbytes(3) + b"\x3f" if rng.random() < share else bytes(4)
+                       for share in shares for _ in range(128))
+        places = [each.offset for each in blocks.headers(blocks.compress(raw, 0x14, 512), 512)]
+
+        def harm(stream: bytearray, bad: int = bad, places: list[int] = places) -> None:
+            if second == "header":
+                stream[places[bad + 1] + 3] ^= 1
+            for block in (bad + 1, bad)[second == "header":]:       # a word more than it decodes to
+                at = places[block]
+                stream[at:at + 2] = (int.from_bytes(stream[at:at + 2], "little") + 4).to_bytes(2, "little")
+                stream[places[block + 1]:places[block + 1]] = bytes(4)
+
+        bench.answers[(1 + bad) % 2] = False
+
+        async def process(ctx: Any, bench: PathBench = bench, raw: bytes = raw, harm: Any = harm, bad: int = bad
+                          ) -> None:
+            asked = bench.asked(raw=raw, harm=harm, coding=0x14)
+            await bench.begin(ctx, asked)
+            await ctx.tick().repeat(400)
+            bench.answers[(1 + bad) % 2] = True
+            found = await bench.result(ctx)
+            assert (found.status, found.place) == (Status.BAD_PAYLOAD, bad)
+            bench.compare(asked, False)
+
+        bench.run(process)
 
 
 def _row(bench: PathBench, count: int, **harms: Any) -> list[Descriptor]:
