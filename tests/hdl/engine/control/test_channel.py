@@ -9,10 +9,12 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import pytest
+from amaranth.hdl import Module, Value
 
 from cdma.golden.engine import Completion, Descriptor, Parameters, Status
 from cdma.golden.engine import Operation as GoldenOperation
 from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control import channel
 from cdma.hdl.engine.control.channel import Channel
 from cdma.hdl.engine.control.descriptor import Operation
 from tests.hdl.bench import clocked, pulse
@@ -166,10 +168,24 @@ class _Bench:
         return [(each.tag, each.status) for each in self.completions]
 
 
-@pytest.mark.parametrize(("operation", "in_flight"), [
-    (Operation.OFFLOAD, 4), (Operation.PREFETCH, 4), (Operation.OFFLOAD, 1), (Operation.PREFETCH, 3)])
-@simulated(lambda operation, in_flight: _Bench(operation, 5, in_flight))
-async def test_descriptors_of_all_kinds_in_order(bench: _Bench, ctx: Any, operation: Operation, in_flight: int) -> None:
+_HASTE = 0x1234_5678_9ABD
+"""What the clock goes on by in each cycle, where it is to go around often."""
+
+
+def _hasty(operation: Operation, in_flight: int, haste: int, monkeypatch: pytest.MonkeyPatch) -> _Bench:
+    def count(m: Module, value: Value, step: int) -> None:
+        m.d.sync += value.eq(value + haste * step)
+
+    monkeypatch.setattr(channel, "counter", count)
+    return _Bench(operation, 5, in_flight)
+
+
+@pytest.mark.parametrize(("operation", "in_flight", "haste"), [
+    (Operation.OFFLOAD, 4, 1), (Operation.PREFETCH, 4, _HASTE), (Operation.OFFLOAD, 1, _HASTE),
+    (Operation.PREFETCH, 3, 1)])
+@simulated(_hasty)
+async def test_descriptors_of_all_kinds_in_order(bench: _Bench, ctx: Any, operation: Operation, in_flight: int,
+                                                 haste: int, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.path.cycles = 150
     asked = [bench.any_descriptor(tag) for tag in range(40)]
     ran = [each for each in asked if each.runs]
@@ -193,7 +209,8 @@ async def test_descriptors_of_all_kinds_in_order(bench: _Bench, ctx: Any, operat
                               for each, outcome, *_ in ran if outcome.status == _OK]
     assert bench.path.most == in_flight
     # The cycles of a completion are those of its transfer, of the work before it and of the completion before it.
-    cycles = [each.cycles for each, kind in zip(bench.completions, asked, strict=True) if kind.runs]
+    cycles = [each.cycles * pow(haste, -1, 1 << 48) % (1 << 48)
+              for each, kind in zip(bench.completions, asked, strict=True) if kind.runs]
     assert all(taken + 20 <= found <= taken + 100 for taken, found in zip(bench.path.ran, cycles, strict=True))
 
 
@@ -248,6 +265,20 @@ async def test_aborts_and_holds(bench: _Bench, ctx: Any) -> None:
     assert bench.accounts == 4 * [(512, 40)]
 
 
+@simulated(_Bench)
+async def test_an_abort_while_the_only_descriptor_is_checked(bench: _Bench, ctx: Any) -> None:
+    """It waits for the transfer, and is that of no other one."""
+    dut = bench.dut
+    for tag, wait in enumerate(range(1, 20, 3)):
+        await bench.push(ctx, good(1, tag=tag))
+        await ctx.tick().repeat(wait)
+        assert ctx.get(dut.busy) and not ctx.get(dut.request.valid)
+        await pulse(ctx, dut.abort)
+        assert ctx.get(dut.aborting)
+        await bench.completed(ctx, tag + 1)
+    assert bench.path.aborted == 7 and bench.ended() == [(tag, _ABORTED) for tag in range(7)]
+
+
 @simulated(lambda: _Bench(in_flight=2))
 async def test_an_abort_while_the_completion_before_is_written(bench: _Bench, ctx: Any) -> None:
     """It is that of the transfer behind it, which has no result yet."""
@@ -291,11 +322,14 @@ async def test_an_abort_while_the_only_completion_is_written(bench: _Bench, ctx:
 @pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
 @simulated(lambda operation: _Bench(operation, config=_CONFIG.replace(page_lists=True)))
 async def test_pages_that_a_stream_takes(bench: _Bench, ctx: Any, operation: Operation) -> None:
-    """Streams that end with a page, 4 bytes before it, 4 bytes behind it; none are told of one that fails."""
+    """Streams that end with a page, 4 bytes before it, 4 bytes behind it, up to the longest; none are told of one that
+    fails."""
     right = []
-    for tag, (page_size, pages, surplus) in enumerate(product((12, 13, 17, 21), (1, 2, 77), (-4, 0, 4))):
+    for tag, (page_size, pages, surplus) in enumerate(product((12, 13, 17, 21), (1, 2, 77, -2), (-4, 0, 4))):
+        pages %= 1 << 40 - page_size
         size = (pages << page_size) + surplus
-        asked = good(operation.value, tag=tag, page_list=True, pages=100, page_size=page_size, capacity=1 << 32,
+        asked = good(operation.value, tag=tag, page_list=True, pages=max(100, pages + 1), page_size=page_size,
+                     capacity=1 << 32,
                      packed_bytes=0 if bench.offload else size)
         fine = Completion(tag=tag, status=_OK, operation=operation.value, pages=pages + (surplus > 0),
                           bytes_written=size if bench.offload else asked.raw_bytes)

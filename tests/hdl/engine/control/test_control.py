@@ -150,6 +150,19 @@ async def test_abort_at_any_time(bench: Bench, ctx: Any, delay: int) -> None:
     await bench.reads(**{f"{name.upper()}_COMPLETIONS": 0, register: 0})
 
 
+@_BOTH
+@simulated(Bench)
+async def test_an_abort_shows_until_it_is_done(bench: Bench, ctx: Any, name: str, operation: int) -> None:
+    path, registers = bench.paths[name], {"OFFLOAD_ABORT": int(operation == 1), "PREFETCH_ABORT": int(operation == 2)}
+    path.busy = 0.0
+    await bench.push(name, good(operation, tag=3))
+    await bench.write(f"{name.upper()}_ABORT", 1)
+    await bench.reads(**registers)
+    path.busy = 1.0
+    await bench.outcomes(name, (3, _ABORTED))
+    await bench.reads(**dict.fromkeys(registers, 0))
+
+
 @pytest.mark.parametrize("seed", range(3))
 @simulated(lambda seed: Bench(seed=seed, pauses=0.2, latency=40))
 async def test_soft_reset_in_mid_transfer(bench: Bench, ctx: Any, seed: int) -> None:
