@@ -114,7 +114,8 @@ module cdma_memory #(
                 end
                 KNOB_DUMP: begin
                     file = $fopen({NAME, ".dump"}, "wb");
-                    // Words of 32 bits, the lowest first; what was never loaded is 0. A call takes longer than its words.
+                    // Words of 32 bits, the lowest first; what was never loaded is 0. Each call costs more than the words
+                    // it writes, so eight rows go with one.
                     row = first;
                     last = first + knob_value[31:0];
                     while (row < last)

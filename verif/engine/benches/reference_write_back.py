@@ -114,7 +114,7 @@ async def records_that_cannot_be_written(dut: Any) -> None:
     bench, software, records = await _started(dut, 8)
     # The record behind it is on its way before the response comes, most often.
     kinds = set()
-    await bench.behave(Behaviour(), Behaviour(latency=400))
+    await bench.behave(Behaviour(), Behaviour(latency=2000))
     for operation in Operation:
         for stored in (False, True):
             assert await records.begin(operation) == 0
