@@ -11,7 +11,7 @@ from cdma.hdl.common.record_fifo import RecordFifo
 from tests.hdl.bench import clocked
 
 
-@pytest.mark.parametrize(("most", "bits"), [(1, 8), (2, 8), (5, 32), (3, 33), (9, 121), (6, 250)])
+@pytest.mark.parametrize(("most", "bits"), [(1, 8), (2, 8), (5, 32), (3, 33), (9, 121), (6, 250), (20, 250), (33, 121)])
 def test_keeps_as_many_as_it_says(most: int, bits: int) -> None:
     """Records come out in order, as often as many are kept as may be; none changes before it was taken."""
     rng = random.Random(most)

@@ -42,11 +42,12 @@ class _Done(NamedTuple):
 class _Link(Elaboratable):
     """A reader and a writer, as the engine has them, the crossing, and a memory on the other side."""
 
-    def __init__(self, ratio: float, *, seed: str, most_beats: int = 32, whole: bool = False, **memory: Any):
+    def __init__(self, ratio: float, *, seed: str, most_beats: int = 32, whole: bool = False,
+                 outstanding: int = _OUTSTANDING, **memory: Any):
         self.rng = random.Random(f"{ratio} {seed}")
-        self.dut = AxiCrossing(32, _BEAT_BYTES, _OUTSTANDING, most_beats, whole=most_beats * whole)
-        self.reader = AxiReader(32, _BEAT_BYTES, 16, _OUTSTANDING, most_beats)
-        self.writer = AxiWriter(32, _BEAT_BYTES, 16, _OUTSTANDING, most_beats, most_beats * whole)
+        self.dut = AxiCrossing(32, _BEAT_BYTES, outstanding, most_beats, whole=most_beats * whole)
+        self.reader = AxiReader(32, _BEAT_BYTES, 16, outstanding, most_beats)
+        self.writer = AxiWriter(32, _BEAT_BYTES, 16, outstanding, most_beats, most_beats * whole)
         self._clear = Signal()
         self.design = TwoClocks(self)
         self.clock = FarClock(self.design, ratio, self.rng)
@@ -240,6 +241,33 @@ def test_a_clock_that_stands() -> None:
         assert done.read
 
     link.run(process, stop)
+
+
+def test_short_bursts_that_are_whole_while_the_clock_stands() -> None:
+    """Their beats all have a place, and only some of their addresses: the others go on with the clock."""
+    bursts = 16
+    link = _Link(1.31, seed="short", most_beats=16, whole=True, outstanding=bursts)
+    writer, data = link.writer, link.rng.randbytes(bursts * _BEAT_BYTES)
+
+    async def process(ctx: Any) -> None:
+        requests = [{"address": place, "bytes": _BEAT_BYTES} for place in range(0, len(data), _BEAT_BYTES)]
+        sources = [Source(writer.i, requests, link.rng, 1.0),
+                   Source(writer.data, beats_of(data, _BEAT_BYTES), link.rng, 1.0)]
+        assert (await link.transfer(ctx)).good
+        link.clock.stands = True
+        for _ in range(200):
+            for each in sources:
+                each.offer(ctx)
+            for each in sources:
+                each.settle(ctx)
+            await ctx.tick()
+        assert not any(each.left for each in sources), "not all bursts were taken"
+        link.clock.stands = False
+        await ctx.tick().repeat(200)
+        assert ctx.get(writer.idle), "bursts are left without an answer"
+        assert link.memory.content[:len(data)] == data
+
+    link.run(process)
 
 
 @pytest.mark.parametrize("ratio", RATIOS)

@@ -10,26 +10,26 @@ import pytest
 from amaranth.hdl import ResetInserter, Signal
 
 from cdma.hdl.engine.axi.page_list import ENTRY_BYTES, PageList
-from cdma.hdl.engine.axi.pages import Entry
+from cdma.hdl.engine.axi.pages import PAGES_BITS, Entry
 from tests.hdl.bench import Process, clocked, pulse
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 
 _BITS = 40
-_FIRST = (1 << 32) - 1024      # where the first list begins
 _ANYWHERE = 0, 1 << _BITS
 
 
 @dataclass
 class _List:
-    """A list in memory: where it is, its entries, the page size, how many entries the stream uses, and the first one
-    that is answered with an error."""
+    """A list in memory: where it is, its entries, the page size, how many entries the stream uses, the first one that
+    is answered with an error, and the bits of an address."""
 
     address: int
     entries: list[int]
     size: int
     uses: int
     unread: int | None = None
+    bits: int = _BITS
 
     def request(self) -> dict[str, int]:
         return {"address": self.address, "pages": len(self.entries), "size": self.size}
@@ -46,7 +46,7 @@ class _List:
         if self.unread is not None and number >= self.unread:
             return None, Entry.UNREAD
         entry = self.entries[number]
-        if entry >> _BITS:
+        if entry >> self.bits:
             return None, Entry.OUTSIDE
         if entry % (4096 << self.size):
             return None, Entry.MISALIGNED
@@ -55,19 +55,21 @@ class _List:
         return entry >> 12, Entry.GOOD
 
 
-def _lists(rng: random.Random, beat_bytes: int, lengths: list[int], bad: float = 0.0) -> list[_List]:
-    """Lists behind each other, across 4 GiB; some entries are bad."""
-    found, place = [], _FIRST
+def _lists(rng: random.Random, beat_bytes: int, lengths: list[int], bad: float = 0.0, bits: int = _BITS) -> list[_List]:
+    """Lists behind each other, across 4 GiB, or 64 PiB where addresses have 64 bits; some entries are bad, in one way
+    or in two."""
+    first = place = (1 << bits - 8) - 1024
+    found = []
     for length in lengths:
         size = rng.choice([0, 1, 5, 9])
-        entries = [rng.randrange(1 << _BITS - 12 - size) << 12 + size for _ in range(length)]
+        entries = [rng.randrange(1 << bits - 12 - size) << 12 + size for _ in range(length)]
         for number in range(length):
             if rng.random() < bad:
-                entries[number] ^= 1 << rng.choice([0, 11 + size, _BITS, 63])
+                entries[number] ^= sum(1 << bit for bit in {*rng.choices([0, 11 + size, bits, 63], k=2)})
         uses = rng.choice([length, 1, rng.randint(1, length), length + 1])
-        found.append(_List(place, entries, size, uses))
+        found.append(_List(place, entries, size, uses, bits=bits))
         place += -(-length * ENTRY_BYTES // beat_bytes) * beat_bytes + beat_bytes * rng.randrange(3)
-    assert place <= _FIRST + SIZE
+    assert place <= first + SIZE
     return found
 
 
@@ -113,23 +115,24 @@ def _run(dut: PageList, memory: Memory, lists: list[_List], pauses: float, windo
             base, limit = window[0] >> 12, window[1] >> 12
             ctx.set(dut.window, {"base": base, "limit": limit, "unlimited": window[1] == 1 << _BITS})
         for each in lists:
-            await _use(ctx, dut, memory, each, Pace(memory.rng, pauses, 5), window or _ANYWHERE)
+            await _use(ctx, dut, memory, each, Pace(memory.rng, pauses, 5), window or (0, 1 << each.bits))
         if then is not None:
             await then(ctx)
 
     clocked(dut, use, _asking(dut, lists, Pace(memory.rng, pauses, 20)), memory.read)
 
 
-@pytest.mark.parametrize(("beat_bytes", "lists", "latency", "pauses", "bad"), [
-    (16, 4, 0, 0.0, 0.0), (16, 1, 20, 0.4, 0.3), (32, 2, 350, 0.1, 0.0), (32, 4, 60, 0.5, 0.3), (64, 4, 5, 0.2, 0.2),
-    (64, 8, 100, 0.0, 0.0)])
-def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pauses: float, bad: float) -> None:
+@pytest.mark.parametrize(("bits", "beat_bytes", "lists", "latency", "pauses", "bad"), [
+    (_BITS, 16, 4, 0, 0.0, 0.0), (_BITS, 16, 1, 20, 0.4, 0.3), (_BITS, 32, 2, 350, 0.1, 0.0),
+    (_BITS, 32, 4, 60, 0.5, 0.3), (_BITS, 64, 4, 5, 0.2, 0.2), (_BITS, 64, 8, 100, 0.0, 0.0), (64, 64, 4, 0, 0.0, 0.0)])
+def test_entries_of_lists_in_order(bits: int, beat_bytes: int, lists: int, latency: int, pauses: float, bad: float
+                                   ) -> None:
     rng = random.Random(f"{beat_bytes} {lists} {latency}")
-    dut = PageList(_BITS, beat_bytes, lists)
+    dut = PageList(bits, beat_bytes, lists)
     memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, 10)
     lengths = [1, 2, 15, 16, 17, 31, 32, 33, 48, 100, *(rng.randint(1, 40) for _ in range(15))]
     rng.shuffle(lengths)
-    used = _lists(rng, beat_bytes, lengths, bad)
+    used = _lists(rng, beat_bytes, lengths, bad, bits)
 
     async def rests(ctx: Any) -> None:
         await ctx.tick().repeat(latency + 200)
@@ -138,9 +141,25 @@ def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pa
         # Nothing outside the lists is read, but for the rest of their last beat.
         for address, beats in memory.bursts:
             assert any(each.address <= address and address + beats * beat_bytes < each.address + beat_bytes
-                       + ENTRY_BYTES * len(each.entries) for each in used)
+                       + ENTRY_BYTES * len(each.entries) for each in used), f"{address:x} is in no list"
 
     _run(dut, memory, used, pauses, then=rests)
+
+
+def test_all_bits_of_the_number_of_entries_count() -> None:
+    """The list goes on behind the five entries that its lowest bits ask for."""
+    dut = PageList(_BITS, 32, 1)
+    memory = Memory(dut.axi, 32, random.Random(1))
+
+    async def use(ctx: Any) -> None:
+        ctx.set(dut.lists.payload, {"address": 0, "pages": (1 << PAGES_BITS - 1) + 5, "size": 0})
+        await pulse(ctx, dut.lists.valid)
+        ctx.set(dut.entries.ready, 1)
+        for number in range(40):
+            entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
+            assert Entry(entry.state) is Entry.GOOD, f"entry {number}"
+
+    clocked(dut, use, memory.read)
 
 
 @pytest.mark.parametrize(("beat_bytes", "lists", "latency", "pauses"), [

@@ -104,6 +104,29 @@ def test_cycles() -> None:
     clocked(dut, process)
 
 
+def test_a_beat_too_many_changes_nothing() -> None:
+    """It comes behind a burst that fills its slot, while that burst waits for the one before it."""
+    dut = AxiReorder(32, 16, 2, 16)
+
+    async def process(ctx: Any) -> None:
+        near, far = dut.i, dut.o
+        for signal, value in ((near.rready, 1), (far.arready, 1), (near.arlen, 15), (near.arvalid, 1)):
+            ctx.set(signal, value)
+        await ctx.tick().repeat(2)
+        ctx.set(near.arvalid, 0)
+        seen = []
+        for cycle in range(60):
+            ctx.set(far.rvalid, cycle < 33)
+            ctx.set(far.rid, cycle < 17)
+            ctx.set(far.rdata, cycle)
+            if ctx.get(near.rvalid):
+                seen.append(ctx.get(near.rdata))
+            await ctx.tick()
+        assert seen == [*range(17, 33), *range(16)]
+
+    clocked(dut, process)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_master_that_fails_or_stops_is_nothing_to_the_other(seed: int) -> None:
     """An error stays with its beat; what a stopped master has outstanding drains, whenever it comes, and nothing of it

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Fragment, Module, Signal, Value
 
 from cdma.hdl.engine.axi import watch
 from cdma.hdl.engine.axi.reader import AxiReader
@@ -44,6 +44,28 @@ def test_periods_of_the_ticks(part_bits: int, limit_bits: int, limits: tuple[int
             assert bool(found) == bool(limit)
 
     clocked(dut, process)
+
+
+def test_the_longest_limit_ticks_as_well() -> None:
+    """When all bits of the counter fall, there is a tick for every limit."""
+    dut = Metronome((1 << watch.LIMIT_BITS) - 1)
+    design = Fragment.get(dut, None)
+    parts = [part for each in design.statements["sync"] for part in each._lhs_signals()
+             if part.name.startswith("counter_") and not part.name.endswith("wraps")]
+
+    async def process(ctx: Any) -> None:
+        for number, limit in enumerate(dut.limit):
+            ctx.set(limit, number + 1)
+        await pulse(ctx, dut.changed)
+        for part in parts:
+            ctx.set(part, -1)
+        seen = 0
+        for _ in range(10):
+            seen |= (await ctx.tick().sample(dut.tick))[-1]
+        silent = [number + 1 for number in range(len(dut.tick)) if not seen >> number & 1]
+        assert not silent, f"no ticks for {silent}"
+
+    clocked(design, process)
 
 
 def test_a_limit_that_is_changed_makes_no_tick() -> None:

@@ -40,7 +40,7 @@ def _shown(config: EngineConfig, device: str, asked: dict[str, int], payload) ->
 
 @pytest.mark.parametrize("device", ["source", "destination"])
 @pytest.mark.parametrize(("address_bits", "in_flight", "crc"), [(64, 6, True), (40, 8, True), (32, 2, False),
-                                                                (40, 1, True)])
+                                                                (40, 1, True), (40, 12, True)])
 def test_requests_are_shown_in_order_and_again(device: str, address_bits: int, in_flight: int, crc: bool) -> None:
     config = _CONFIG.replace(address_bits=address_bits, transfers_in_flight=in_flight, crc=crc)
     rng = random.Random(f"{device} {address_bits}")
