@@ -15,7 +15,9 @@ from cdma.hdl.codec.coding import RAW_CODING
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.lanes.prefetch import PrefetchLane
 from cdma.hdl.engine.transfer.buffers import PREFETCH_MEMORIES
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, Status
 from tests.hdl.bench import clocked
+from tests.hdl.engine.axi.traffic import Pace, give
 from tests.hdl.engine.lanes.chain import Play, Stream
 from tests.hdl.engine.link.streams import activations, damage, packed, sparse, status_of
 
@@ -204,6 +206,21 @@ def test_stopped_it_takes_all_rows_and_writes_nothing_more(rows_before: int, pip
             assert await offer(number)
             assert ctx.get(dut.axi.awvalid) <= asks
         assert not ctx.get(dut.fault.valid)
+
+    clocked(dut, process)
+
+
+def test_the_number_of_a_bad_block_has_all_its_bits() -> None:
+    dut = PrefetchLane(_config(1, 16, 16, 512, 1024))
+    number = (1 << BLOCK_BITS) - 2
+
+    async def process(ctx: Any) -> None:
+        # The first tag of the payload announces an element that is not there.
+        await give(ctx, dut.i, [{"first": 1, "last": 1, "data": 1, "block": {
+            "coding": 0x14, "raw_bytes": 4, "payload_bytes": 4, "number": number}}], Pace(random.Random(0), 0))
+        await ctx.tick().repeat(30)
+        fault = ctx.get(dut.fault)
+        assert (fault.valid, fault.status, fault.block) == (1, Status.BAD_PAYLOAD, number)
 
     clocked(dut, process)
 

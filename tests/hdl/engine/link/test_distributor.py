@@ -214,6 +214,15 @@ def test_streams_of_many_blocks(count: int) -> None:
     assert _Play(_config(3, 64, 512), stream, 512 * count, CODINGS["zvc32"]).fault is None
 
 
+def test_a_payload_of_the_greatest_length() -> None:
+    """A raw block of 32 KiB: its length needs all bits of the header's field."""
+    raw = random.Random(1).randbytes(32768)
+    stream = packed(raw, CODINGS["zvc32"], 32768)
+    assert len(stream) == 4 + 32768
+    played = _Play(_config(1, 64, 32768, "zvc32", buffer_bytes=65536), stream, len(raw), CODINGS["zvc32"])
+    assert played.fault is None
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 @pytest.mark.parametrize("link", [16, 32, 64])
 def test_no_row_is_sent_of_headers_behind_a_bad_one_in_the_same_beat(link: int, lanes: int) -> None:

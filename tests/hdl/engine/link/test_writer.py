@@ -166,6 +166,26 @@ def test_the_first_burst_begins_soon() -> None:
     clocked(dut, process)
 
 
+def test_a_transfer_across_four_gibibytes() -> None:
+    """The carry goes through all bits of the address."""
+    dut = LinkWriter(_config(32).replace(address_bits=40))
+    border, begun = 1 << 32, []
+
+    async def take(ctx: Any) -> None:
+        ctx.set(dut.axi.awready, 1)
+        ctx.set(dut.axi.wready, 1)
+        while True:
+            address, beats = await ctx.tick().sample(dut.axi.awaddr, dut.axi.awlen).until(dut.axi.awvalid)
+            begun.append((address, beats + 1))
+
+    async def process(ctx: Any) -> None:
+        await _transfer(ctx, dut, border - 64, bytes(4 * 32), Pace(random.Random(0), 0))
+        await ctx.tick().repeat(20)
+        assert begun == [(border - 64, 2), (border, 2)]
+
+    clocked(dut, process, take)
+
+
 @pytest.mark.parametrize("resp", [2, 3])
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_an_error_ends_the_transfer(number: int, resp: int) -> None:

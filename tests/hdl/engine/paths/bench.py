@@ -133,10 +133,10 @@ class PathBench:
         for each in asked:
             assert (await self.transfer(ctx, each)).status is Status.OK
 
-    def run(self, process: Process) -> None:
+    def run(self, process: Process, cycles: int = _PATIENCE) -> None:
         """Run a test from power-up, with the memories and what watches the events."""
         self._bench.run(process, *map(self._memory, range(len(self.answers))), self._watch, self._front,
-                        cycles=_PATIENCE)
+                        cycles=cycles)
 
     def _memory(self, number: int) -> Process:
         """A memory that does not answer before it may."""
@@ -237,7 +237,8 @@ class PathBench:
         self.compare(asked, found.status is Status.OK)
         return found
 
-    async def several(self, ctx: Any, asked: list[Descriptor], aborts: int | None = None) -> list[Completion]:
+    async def several(self, ctx: Any, asked: list[Descriptor], aborts: int | None = None, wait: int = 0
+                      ) -> list[Completion]:
         """Runs transfers as fast as they are taken, and holds each to golden, and memory when all have ended.
 
         Parameters
@@ -246,8 +247,12 @@ class PathBench:
             The transfers; what they read and write must not overlap.
         aborts
             Number of one that is aborted as the oldest.
+        wait
+            Cycles before the first result is taken.
         """
         self._asked += asked
+        for _ in range(wait):
+            await ctx.tick()
         found: list[Completion] = []
         for number, each in enumerate(asked):
             right = self._right(each)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal
 
 from cdma.golden.engine import Descriptor, Operation, Status
 from cdma.hdl.engine.transfer.buffers import LaneMemory
@@ -77,6 +77,25 @@ def test_errors_that_lanes_find_together_are_all_counted() -> None:
             await ctx.tick()
             assert ctx.get(dut.events.buffer_errors) == (now & ~before).bit_count()
             before = now
+
+    clocked(m, process)
+
+
+def test_lanes_that_wait_together_are_all_counted() -> None:
+    dut, m = path(LEAN.replace(lanes=5), Operation.OFFLOAD), Module()
+    dut._MustUse__silence = True        # Amaranth complains of components that are not elaborated
+    memory, buffer = Signal(5), Signal(5)
+    dut._count(m, Const(0), list(memory), list(buffer))
+
+    async def process(ctx: Any) -> None:
+        rng = random.Random(2)
+        for _ in range(50):
+            slow, empty = rng.getrandbits(5), rng.getrandbits(5)
+            ctx.set(memory, slow)
+            ctx.set(buffer, empty)
+            await ctx.tick()
+            assert ctx.get(dut.events.memory_stalls) == slow.bit_count()
+            assert ctx.get(dut.events.buffer_stalls) == empty.bit_count()
 
     clocked(m, process)
 

@@ -149,6 +149,18 @@ def test_a_crc_is_compared_if_its_own_stream_asks_for_it() -> None:
     bench.run(process)
 
 
+def test_short_streams_wait_until_the_totals_before_them_are_kept() -> None:
+    """Four lanes with marks of seven bits: totals are kept in five words, and a stream of one beat is over sooner."""
+    bench = PathBench(LEAN.replace(lanes=4, burst_beats=16), Operation.PREFETCH, seed=15, pauses=0.0)
+    asked = [bench.asked(raw=b"cDMA" * words, place=1024 * number, device=512 * number)
+             for number, words in enumerate([7, 1, 1, 127, 1, 31, 1, 1, 95, 1, 63, 1])]
+
+    async def process(ctx: Any) -> None:
+        assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
+
+    bench.run(process, cycles=2000)
+
+
 @_both
 def test_lengths_beyond_four_gibibytes(operation: Operation) -> None:
     """Their lowest 32 bits say one beat of the link, and no path ends with it."""
@@ -315,6 +327,19 @@ def test_transfers_overlap(config: EngineConfig, pauses: float, operation: Opera
 
     bench.run(process)
     assert bench.most == min(config.transfers_in_flight + 1, len(asked))
+
+
+@_both
+def test_results_that_wait_are_all_told(operation: Operation) -> None:
+    """Though none is taken until every transfer in flight is done."""
+    config = LEAN.replace(transfers_in_flight=2)
+    bench = PathBench(config, operation, seed=14, pauses=0.0)
+    asked = [bench.asked(64, place=4096 * number, device=512 * number) for number in range(5)]
+
+    async def process(ctx: Any) -> None:
+        assert all(each.status is Status.OK for each in await bench.several(ctx, asked, wait=500))
+
+    bench.run(process, cycles=2000)
 
 
 @_both
