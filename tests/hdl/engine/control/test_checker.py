@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
 import pytest
 
-from cdma.golden.engine import OPEN, Descriptor, Parameters
+from cdma.golden.engine import OPEN, WINDOW_BYTES, Descriptor, Parameters, Window, Windows
 from cdma.golden.engine import Operation as GoldenOperation
 from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.control.checker import Checker
@@ -97,16 +99,16 @@ def _edges(config: EngineConfig, operation: int) -> dict[str, list[dict[str, Any
     }
 
 
-def _run(config: EngineConfig, operation: Operation, cases: list[Descriptor]) -> Counter[int]:
+def _run(config: EngineConfig, operation: Operation, cases: Iterable[tuple[Descriptor, Windows]]) -> Counter[int]:
     """Checks descriptors one after the other, each as golden does; how often each status came."""
     dut, built, seen = Checker(config, operation), Parameters.of(config), Counter()
 
     async def process(ctx: Any) -> None:
-        for asked in cases:
-            status = int(built.refusal(asked, GoldenOperation(operation.value)) or 0)
+        for asked, windows in cases:
+            status = int(built.refusal(asked, GoldenOperation(operation.value), windows) or 0)
             seen[status] += 1
             if config.address_windows:
-                ctx.set(dut.windows, window_pages(OPEN))
+                ctx.set(dut.windows, window_pages(windows))
             words = words_of(asked.pack())
             ctx.set(dut.start, 1)
             cycles = 0
@@ -143,7 +145,7 @@ def _run(config: EngineConfig, operation: Operation, cases: list[Descriptor]) ->
 def test_edges(name: str, operation: Operation) -> None:
     config = _CONFIGS[name]
     edges = _edges(config, operation.value)
-    seen = _run(config, operation, [good(operation.value, **{"coding": config.numbers[-1]} | changes)
+    seen = _run(config, operation, [(good(operation.value, **{"coding": config.numbers[-1]} | changes), OPEN)
                                     for cases in edges.values() for changes in cases])
     expected = {status.value for status in Status if status.value < 0x10} - _OF_WINDOWS
     if operation is Operation.PREFETCH:
@@ -151,3 +153,35 @@ def test_edges(name: str, operation: Operation) -> None:
     if not config.page_lists:
         expected.remove(Status.BAD_PAGE_LIST.value)
     assert set(seen) == expected, "the edges leave a check out"
+
+
+@pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
+@pytest.mark.parametrize("name", [name for name, config in _CONFIGS.items() if config.address_windows])
+def test_windows(name: str, operation: Operation) -> None:
+    """Windows from any bit of an address on; what is read and written begins or ends beside one of their ends."""
+    config, rng = _CONFIGS[name], random.Random(f"{name} {operation}")
+    bits, last = config.address_bits, 1 << config.address_bits
+    grains = (config.block_bytes, config.link_beat_bytes)
+
+    def window() -> Window:
+        base, length = (rng.getrandbits(bits) >> rng.randrange(bits - 13) for _ in range(2))
+        limit = rng.choice([0, base + length])
+        return Window(*(each % last // WINDOW_BYTES * WINDOW_BYTES for each in (base, limit)))
+
+    def place(inside: Window, grain: int, length: int) -> int:
+        near = rng.choice([inside.base, (inside.limit or last) - length])
+        near = (near + rng.choice([0, 0, 0, -grain, grain])) % last // grain * grain
+        return near ^ (1 << rng.randrange(13, bits)) * (rng.random() < 0.3)
+
+    cases = []
+    for _ in range(400):
+        windows = Windows(device=window(), link=window())
+        raw, packed = (4096 * rng.choice([1, 2, 7, 1 << 20]) for _ in range(2))
+        of_device, of_link = (place(inside, grain, length) for inside, grain, length in (
+            (windows.device, grains[0], raw), (windows.link, grains[1], packed)))
+        fields: dict[str, Any] = {"source": of_device, "destination": of_link, "capacity": packed}
+        if operation is Operation.PREFETCH:
+            fields = {"source": of_link, "destination": of_device, "capacity": raw, "packed_bytes": packed}
+        cases.append((good(operation.value, coding=config.numbers[-1], raw_bytes=raw, **fields), windows))
+    seen = _run(config, operation, cases)
+    assert min(seen[status] for status in (0, *_OF_WINDOWS)) > 20, seen
