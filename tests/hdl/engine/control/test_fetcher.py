@@ -21,11 +21,14 @@ PARTS = ["cdma.hdl.engine.control.fetcher.Fetcher"]
 _OK, _UNREAD = Status.OK, Status.DESCRIPTOR_READ_ERROR
 
 
-@pytest.mark.parametrize(("preset", "base"), [
-    ("tiny", 0x77_0000_1FC0), ("engine", 0x12_FFFF_FF80), ("wide", (1 << 40) - 4 * 64)],
-    ids=["tiny", "engine, across 4 GiB", "wide, up to the last address"])
-@simulated(lambda preset: Bench(load_engine(preset).replace(address_bits=40), seed=3, pauses=0.2, latency=10))
-async def test_entries_come_in_order_around_the_end(bench: Bench, ctx: Any, preset: str, base: int) -> None:
+@pytest.mark.parametrize(("preset", "options", "base"), [
+    ("tiny", {}, 0x77_0000_1FC0), ("engine", {}, 0x12_FFFF_FF80), ("wide", {}, (1 << 40) - 4 * 64),
+    ("tiny", {"pipeline": "fast", "transfers_in_flight": 1}, 0x77_0000_1FC0)],
+    ids=["tiny", "engine, across 4 GiB", "wide, up to the last address", "tiny, one entry at a time in fast"])
+@simulated(lambda preset, options: Bench(load_engine(preset).replace(address_bits=40, **options), seed=3, pauses=0.2,
+                                         latency=10))
+async def test_entries_come_in_order_around_the_end(bench: Bench, ctx: Any, preset: str, options: dict[str, Any],
+                                                    base: int) -> None:
     """More descriptors than the ring holds, so the driver waits for the head; every beat size of the link."""
     size, total, written, taken = 4, 19, 0, 0
     await bench.ring("prefetch", base, size)
