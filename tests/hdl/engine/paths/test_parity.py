@@ -62,17 +62,18 @@ def test_an_error_in_a_lane_ends_the_transfer_that_meets_it(operation: Operation
     bench.run(process)
 
 
-def test_errors_that_lanes_find_together_are_all_counted() -> None:
+@pytest.mark.parametrize("lanes", [1, 4, 5])
+def test_errors_that_lanes_find_together_are_all_counted(lanes: int) -> None:
     """Each once, however long it is shown."""
-    dut, m = path(_PARITY.replace(lanes=5), Operation.OFFLOAD), Module()
+    dut, m = path(_PARITY.replace(lanes=lanes), Operation.OFFLOAD), Module()
     dut._MustUse__silence = True        # Amaranth complains of components that are not elaborated
-    shown = Signal(5)
+    shown = Signal(lanes)
     dut._protect(m, [SimpleNamespace(spoiled=bit, inject=Signal(8)) for bit in shown])
 
     async def process(ctx: Any) -> None:
         rng, before = random.Random(1), 0
         for _ in range(200):
-            now = rng.getrandbits(5)
+            now = rng.getrandbits(lanes)
             ctx.set(shown, now)
             await ctx.tick()
             assert ctx.get(dut.events.buffer_errors) == (now & ~before).bit_count()
@@ -81,16 +82,17 @@ def test_errors_that_lanes_find_together_are_all_counted() -> None:
     clocked(m, process)
 
 
-def test_lanes_that_wait_together_are_all_counted() -> None:
-    dut, m = path(LEAN.replace(lanes=5), Operation.OFFLOAD), Module()
+@pytest.mark.parametrize("lanes", [1, 4, 5])
+def test_lanes_that_wait_together_are_all_counted(lanes: int) -> None:
+    dut, m = path(LEAN.replace(lanes=lanes), Operation.OFFLOAD), Module()
     dut._MustUse__silence = True        # Amaranth complains of components that are not elaborated
-    memory, buffer = Signal(5), Signal(5)
+    memory, buffer = Signal(lanes), Signal(lanes)
     dut._count(m, Const(0), list(memory), list(buffer))
 
     async def process(ctx: Any) -> None:
         rng = random.Random(2)
         for _ in range(50):
-            slow, empty = rng.getrandbits(5), rng.getrandbits(5)
+            slow, empty = rng.getrandbits(lanes), rng.getrandbits(lanes)
             ctx.set(memory, slow)
             ctx.set(buffer, empty)
             await ctx.tick()
