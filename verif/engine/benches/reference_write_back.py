@@ -112,7 +112,7 @@ async def records_that_cannot_be_written(dut: Any) -> None:
     """The link answers with an error, and its memory has stored the record or not, and has one behind it: the driver
     finds each completion once."""
     bench, software, records = await _started(dut, 8)
-    # The record behind it is on its way before the response comes, most often.
+    # The response comes late, so that the record behind it is on its way before.
     kinds = set()
     await bench.behave(Behaviour(), Behaviour(latency=2000))
     for operation in Operation:

@@ -39,7 +39,7 @@ async def _begin(ctx, dut: Supervisor, raw_bytes: int, source: int):
 
 
 async def _complete(ctx, dut: Supervisor, **totals: int) -> None:
-    ctx.set(dut.totals.payload, {"bytes": 12, "nonzero": 3, "raw_blocks": 1, "crc": 0xABCD} | totals)
+    ctx.set(dut.totals.payload, {"bytes": 12, "nonzero": 3, "raw_blocks": 1, "crc": 0xABCD, **totals})
     ctx.set(dut.totals.valid, 1)
     await ctx.tick().until(dut.totals.ready)
     ctx.set(dut.totals.valid, 0)
