@@ -81,7 +81,8 @@ def changes(text: bytes) -> Iterator[Change]:
                 (start, middle), (other, end) = ends(node.args[1]), ends(node.args[2])
                 yield start, end, text[other:end] + text[middle:other] + text[start:middle], "swap Mux"
             elif name == "Signal":
-                yield ends(node)[1] - 1, ends(node)[1] - 1, b", reset_less=True", "lose reset"
+                more = b", reset_less=True" if node.args or node.keywords else b"reset_less=True"
+                yield ends(node)[1] - 1, ends(node)[1] - 1, more, "lose reset"
         elif isinstance(node, ast.AugAssign) and ast.unparse(node.target).startswith("m.d."):
             for each in node.value.elts if isinstance(node.value, ast.List) else [node.value]:
                 yield *ends(each), b"*[]" if each is not node.value else b"[]", f"drop {ast.unparse(each)[:36]}"

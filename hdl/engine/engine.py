@@ -112,6 +112,8 @@ class Engine(wiring.Component):
             ]
             if config.buffer_parity:
                 m.d.comb += path.inject.eq(getattr(control, f"{name}_inject"))
+            if config.page_lists:
+                m.d.comb += getattr(control, f"{name}_listing").eq(path.listing)
             if config.page_lists and config.address_windows:
                 m.d.comb += path.window.eq(control.window)
         for lane in range(config.lanes):

@@ -115,6 +115,12 @@ class Bench:
                 f"registers without a reset started at random values; CDMA_SEED={chosen} gives the same ones")
             raise
 
+    def register(self, name: str) -> Signal:
+        """The register without a reset that has this name, to be set by a test; there is just one."""
+        self._prepared()
+        (found,) = [place for place, _ in self._unreset if isinstance(place, Signal) and place.name == name]
+        return found
+
     def _prepared(self) -> Simulator:
         """A simulator at time 0 without testbenches."""
         if self._simulator is not None:

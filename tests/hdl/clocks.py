@@ -29,6 +29,7 @@ class LateBits(WrongCollisions):
     """
 
     def __init__(self, seed: str):
+        super().__init__()
         self._rng = random.Random(seed)
 
     def get_synchronizer(self, synchronizer: Synchronizer) -> Module:

@@ -1,10 +1,11 @@
-"""Memories for tests: what is read of a row in the cycle in which it is written is wrong."""
+"""Memories for tests: what is read of a row in the cycle in which it is written is wrong, and bits can be flipped."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from amaranth.hdl import Cat, Const, MemoryInstance, Module, Signal, Value
+from amaranth.hdl import Cat, Const, MemoryInstance, Module, Shape, Signal, Value
 from amaranth.lib.memory import Memory
 
 __all__ = ["WrongCollisions"]
@@ -15,12 +16,22 @@ class WrongCollisions:
 
     Synthesis is told that it does not matter, so it does not build it. Here, parts of a row that are written while the
     row is read come out inverted, and stay so until the next read.
+
+    Parameters
+    ----------
+    flips
+        By the width of a memory: for each one so wide, in the order in which they are built, a value with a one for
+        each bit that is shown inverted.
     """
+
+    def __init__(self, flips: Mapping[int, Iterator[Value]] | None = None) -> None:
+        self._flips = flips or {}
 
     def get_memory(self, memory: Memory) -> Module:
         """The module built for a memory; Amaranth calls this method by its name."""
         m = Module()
         m.submodules.rows = rows = cast(Any, MemoryInstance)(data=memory.data, attrs=memory.attrs)
+        flips = next(self._flips.get(Shape.cast(memory.shape).width, iter(())), Const(0))
         for write in memory.write_ports:
             rows.write_port(domain=write.domain, addr=write.addr, data=write.data, en=write.en)
         for number, read in enumerate(memory.read_ports):
@@ -38,5 +49,5 @@ class WrongCollisions:
                 collided = collided | (written & (write.addr == read.addr).replicate(width))
             with m.If(read.en):
                 m.d[read.domain] += wrong.eq(collided)
-            m.d.comb += Value.cast(read.data).eq(found ^ wrong)
+            m.d.comb += Value.cast(read.data).eq(found ^ wrong ^ flips)
         return m

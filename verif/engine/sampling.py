@@ -47,8 +47,12 @@ class _Ring:
     """What is known of a ring: its size, the entry that is written next and the one that is read next."""
 
     def __init__(self) -> None:
-        self.size, self.tail, self.head = 2, 0, 0
+        self.begin(2)
         self.was_off = self.count = 0
+
+    def begin(self, size: int) -> None:
+        """Begin at the first entry, as a ring does whose size is written."""
+        self.size, self.tail, self.head = max(2, size), 0, 0
 
     def level(self) -> str:
         return _level((self.tail - self.head) % self.size, self.size - 1)
@@ -202,7 +206,7 @@ class Sampler:
         elif name == "COUNTER_CONTROL":
             cover.cover("counters", direction, "snapshot and clear" if value == 3 else "snapshot")
         elif name == "RING_SIZE":
-            ring.size = max(2, value)
+            ring.begin(value)
             cover.cover("ring", direction, "smallest" if value == 2 else "larger")
         elif name == "RING_TAIL":
             self._waiting[direction] += (value - ring.tail) % ring.size
@@ -219,7 +223,7 @@ class Sampler:
 
     def _records_written(self, direction: str, ring: _Ring, name: str, value: int) -> None:
         if name == "SIZE":
-            ring.size = max(2, value)
+            ring.begin(value)
             cover.cover("write_back", direction, "smallest" if value == 2 else "larger")
         elif name == "HEAD":
             ring.head = value

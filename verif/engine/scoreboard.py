@@ -38,10 +38,11 @@ _KEPT = 256
 
 @dataclass
 class Totals:
-    """Bytes that the successful transfers of a direction moved."""
+    """Bytes that the successful transfers of a direction moved, and beats of their streams on the link."""
 
     raw_bytes: int = 0
     packed_bytes: int = 0
+    beats: int = 0
 
 
 @dataclass
@@ -173,6 +174,7 @@ class Scoreboard:
             if cover.ENABLED:
                 self._sample(channel, descriptor, stream)
             least = -(-stream // self._beats)
+            self._totals[channel].beats += least
             if seen.cycles < least:
                 self.fault(f"{_shown(descriptor)}: {seen.cycles} cycles, but {least} beats passed the link")
         else:

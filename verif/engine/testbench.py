@@ -381,13 +381,23 @@ class EngineTestbench:
             if count := await memory.open():
                 self.scoreboard.fault(f"{memory.name} memory: {count} bursts are open, but no descriptor is at work")
 
-    async def counters(self) -> None:
-        """Compare the counters of both directions with what succeeded since the last time, and clear them."""
+    async def counters(self) -> dict[Operation, dict[str, int]]:
+        """Compare the counters of both directions with what succeeded since the last time, clear them, and return them.
+        No descriptor may be at work."""
+        found = {}
         for operation, channel in self.control.channels.items():
-            seen, totals = await channel.counters(clear=True), self.scoreboard.take_totals(operation)
-            for name, wanted in (("RAW_BYTES", totals.raw_bytes), ("PACKED_BYTES", totals.packed_bytes)):
-                if seen[name] != wanted:
-                    self.scoreboard.fault(f"{operation.name.lower()}: counter {name} is {seen[name]}, not {wanted}")
+            found[operation] = seen = await channel.counters(clear=True)
+            totals, name = self.scoreboard.take_totals(operation), operation.name.lower()
+            for counter, wanted in (("RAW_BYTES", totals.raw_bytes), ("PACKED_BYTES", totals.packed_bytes)):
+                if seen[counter] != wanted:
+                    self.scoreboard.fault(f"{name}: counter {counter} is {seen[counter]}, not {wanted}")
+            # What failed had beats, too.
+            if not totals.beats <= seen["LINK_BUSY_CYCLES"] <= seen["BUSY_CYCLES"]:
+                self.scoreboard.fault(f"{name}: {totals.beats} beats passed the link, but counter LINK_BUSY_CYCLES is "
+                                      f"{seen['LINK_BUSY_CYCLES']} and BUSY_CYCLES {seen['BUSY_CYCLES']}")
+            if any(left := (await channel.counters()).values()):
+                self.scoreboard.fault(f"{name}: counters are {', '.join(map(str, left))} after they were cleared")
+        return found
 
     async def compare(self) -> None:
         """Compare both memories, byte by byte, and raise AssertionError with everything that was wrong."""

@@ -46,7 +46,7 @@ def choose(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int]
     Raises
     ------
     ValueError
-        If there is no proof of a name, no such set, or no such shard.
+        If there is no proof of a name, no such set, no proof of a name in the set, or no such shard.
     """
     proofs, names = list(proofs), list(names)
     if which not in (*SETS, "all"):
@@ -59,6 +59,8 @@ def choose(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int]
             raise ValueError(f"there is no proof {name!r}: see 'cdma prove --list'")
     chosen = [proof for proof in proofs if which in ("all", proof.set)
               and (not names or any(proof.name.startswith(name) for name in names))]
+    if not chosen:
+        raise ValueError(f"none of these proofs is {which}: leave --depth out, or see 'cdma prove --list'")
     return chosen[index - 1::count]
 
 

@@ -28,13 +28,17 @@ FRAGMENTS = Step("fragments", "small transfers by rings with records", "cdma.ver
 
 LARGEST_IMAGE = 1 << 25
 """Bytes of a memory that streams in the largest pages need. All cases of a configuration run in one design, which has
-such memories."""
+such memories, or larger ones where its tensors need them."""
 
 _LEAST_SHARE = 0.01
 _SHRINK_S = 600.0
 """Seconds after which a case is not made smaller any more."""
 
 _PLAIN = EngineConfig()
+_NUMBER = re.compile(r"\d+")
+_RUNNING = re.compile(r"running \S+\.(\w+) \(")
+"""What cocotb writes into its log when a test begins."""
+
 _WORD = re.compile(r"[A-Za-z]\w*")
 _WORDS = 4
 """Words of a message that tell failures apart."""
@@ -111,8 +115,10 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
         If the design does not compile.
     """
     began = time.monotonic()
-    job = {"image_bytes": image_bytes(case.config), "config": case.config.as_dict(), "share": case.share, **case.job}
-    built = build_engine(case.config, image_bytes=LARGEST_IMAGE, build_dir=build_dir, waves=waves is not None)
+    image = image_bytes(case.config)
+    job = {"image_bytes": image, "config": case.config.as_dict(), "share": case.share, **case.job}
+    built = build_engine(case.config, image_bytes=max(LARGEST_IMAGE, image), build_dir=build_dir,
+                         waves=waves is not None)
     said, report = "", {}
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
         folder = Path(place)
@@ -121,12 +127,19 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
                                 seed=case.seed, tests=f"{re.escape(case.tests)}$" if case.tests else None)
         except runner.BenchError as error:
             said = str(error)
-        tests = tuple(tests_of(folder / "results.xml"))
+        tests = tuple(tests_of(folder / "results.xml")) or _ended(folder / "bench.log", said)
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
             for dump in folder.glob("dump.*"):
                 (waves / dump.name).write_bytes(dump.read_bytes())
     return CaseResult(tests, said, report, time.monotonic() - began)
+
+
+def _ended(log: Path, said: str) -> tuple[TestOutcome, ...]:
+    """The test that ran when something ended the simulation before its bench, as a protocol rule does; none where none
+    began, or nothing was wrong."""
+    began = _RUNNING.findall(log.read_text(errors="replace")) if said and log.exists() else []
+    return tuple(TestOutcome(name, State.FAILED, 0.0, 0, said) for name in began[-1:])
 
 
 def shrink(case: Case, failed: CaseResult, runs: Callable[[Case], CaseResult], tries: int = 24,
@@ -163,7 +176,11 @@ def shrink(case: Case, failed: CaseResult, runs: Callable[[Case], CaseResult], t
 
 
 def _complaints(result: CaseResult) -> set[str]:
-    """What failed and how, without numbers: what remains the same when a case becomes smaller."""
+    """What failed and how, without numbers: what remains the same when a case becomes smaller. Of protocol rules that
+    were broken, which and at what kind of port."""
+    rules = {_NUMBER.sub("", line) for line in result.said.splitlines() if line.startswith("rule ")}
+    if rules:
+        return rules
     lines = {"" if test.state is not State.FAILED else " ".join([test.name, *_WORD.findall(test.said)[:_WORDS]])
              for test in result.tests}
     return (lines or {" ".join(_WORD.findall(result.said)[:_WORDS])}) - {""}

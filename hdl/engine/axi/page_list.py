@@ -91,6 +91,10 @@ class PageList(wiring.Component):
         Begin no new burst.
     idle : Out(1)
         No burst is outstanding.
+    busy : Out(1)
+        Entries are being read, or are about to be, perhaps of a list that was forgotten.
+    wanted : Out(1)
+        There is a list.
     fault : Out(fault_layout(address_bits))
         The first error response to a read of the oldest list.
     """
@@ -108,8 +112,8 @@ class PageList(wiring.Component):
         super().__init__({
             "lists": In(stream.Signature(list_layout(address_bits))),
             "entries": Out(stream.Signature(entry_layout(address_bits))), "done": In(1),
-            "axi": Out(axi_read(address_bits, beat_bytes)), "stop": In(1), "idle": Out(1),
-            "fault": Out(fault_layout(address_bits)),
+            "axi": Out(axi_read(address_bits, beat_bytes)), "stop": In(1), "idle": Out(1), "busy": Out(1),
+            "wanted": Out(1), "fault": Out(fault_layout(address_bits)),
             **({"window": In(window_layout(address_bits))} if windowed else {}),
         })
 
@@ -138,7 +142,7 @@ class PageList(wiring.Component):
         oldest, newest = (Signal(range(max(count, 2)), name=name) for name in ("oldest", "newest"))
         begins = Signal()
         m.d.comb += [
-            self.lists.ready.eq(~there.bit_select(newest, 1)),
+            self.lists.ready.eq(~there.bit_select(newest, 1)), self.wanted.eq(there.any()),
             begins.eq(self.lists.valid & self.lists.ready),
             self.fault.eq(Array(Value.cast(each) for each in causes)[oldest]),
             self.fault.valid.eq((there & failed).bit_select(oldest, 1)),
@@ -192,7 +196,8 @@ class PageList(wiring.Component):
             reader.i.payload.bytes.eq(number * ENTRY_BYTES),
             chunks.i.payload.list.eq(chosen), chunks.i.payload.turn.eq(same),
         ]
-        with m.FSM():
+        with m.FSM() as fsm:
+            m.d.comb += self.busy.eq((chunks.level != 0) | ~fsm.ongoing("look"))
             with m.State("look"):
                 with m.Switch(oldest):
                     for first in range(count):

@@ -79,6 +79,8 @@ class Control(wiring.Component):
         With ``write_back``: the link has not answered writes for the time limit.
     offload_events, prefetch_events : In(events_layout(config))
         For the counters.
+    offload_listing, prefetch_listing : In(1)
+        With ``page_lists``: a page list is being read, perhaps of a transfer that has completed.
     offload_inject, prefetch_inject : Out(inject_layout(config))
         With ``buffer_parity``: errors to inject.
     attributes : Out({lane, link})
@@ -86,8 +88,8 @@ class Control(wiring.Component):
     window : Out(window_layout(address_bits))
         With ``address_windows``: the link's window.
     soft_reset : Out(1)
-        High for one cycle in which both directions are idle. Resets all of control except an isolated reader of
-        descriptors, and an isolated writer of records.
+        High for one cycle in which both directions are idle, and no page list is being read, unless the link is silent.
+        Resets all of control except an isolated reader of descriptors, and an isolated writer of records.
     """
 
     def __init__(self, config: EngineConfig):
@@ -95,6 +97,8 @@ class Control(wiring.Component):
         members: dict[str, wiring.Member] = {}
         if config.buffer_parity:
             members |= {f"{name}_inject": Out(inject_layout(config)) for name in DIRECTIONS}
+        if config.page_lists:
+            members |= {f"{name}_listing": In(1) for name in DIRECTIONS}
         if config.attribute_registers:
             members["attributes"] = Out(data.StructLayout(dict.fromkeys(
                 ("lane", "link"), attributes_layout(config.user_bits))))
@@ -207,9 +211,11 @@ class Control(wiring.Component):
         if config.buffer_parity:
             self._buffers(m, bank)
 
+        listing: list[Value] = [getattr(self, f"{name}_listing") for name in DIRECTIONS] if config.page_lists else []
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
         m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & idle
-                                       & ~Cat(each.busy for each in channels).any())
+                                       & ~Cat(each.busy for each in channels).any()
+                                       & ~(Cat(listing).any() & ~self.silent))
         with m.If(self.soft_reset):
             m.d.sync += resetting.eq(0)
         with m.Elif(bank.written.control & bank.data[0]):
@@ -246,7 +252,8 @@ class Control(wiring.Component):
             values.ring_tail.index.eq(ring.values.tail),
             values.ring_head.index.eq(ring.values.head),
             values.ring_control.enable.eq(ring.values.enable),
-            status.busy.eq(channel.busy),
+            # Entries of a page list that its stream did not need may come after the completion.
+            status.busy.eq(channel.busy | (getattr(self, f"{name}_listing") if self._config.page_lists else 0)),
             status.blocked.eq(channel.blocked),
             ring.data.eq(bank.data),
             ring.write.base_lo.eq(written.ring_base_lo), ring.write.base_hi.eq(written.ring_base_hi),
@@ -274,7 +281,7 @@ class Control(wiring.Component):
         m.d.comb += [
             *(windows.write[name].eq(bank.written[name]) for name in WINDOW_REGISTERS),
             windows.data.eq(bank.data),
-            windows.idle.eq(~Cat([each.busy for each in channels], enables).any()),
+            windows.idle.eq(~Cat([own(bank.values.status, name).busy for name in DIRECTIONS], enables).any()),
             *(channel.windows.eq(windows.values) for channel in channels),
             *(ring.window.eq(windows.values.link) for ring in rings),
             self.window.eq(windows.values.link),

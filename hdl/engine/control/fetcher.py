@@ -232,8 +232,10 @@ class Fetcher(wiring.Component):
                     m.d.sync += [self.failed.eq(1), word.eq(0), base.eq(Mux(oldest, self.rings[1].base,
                                                                             self.rings[0].base)),
                                  index.eq(Mux(oldest, self.rings[1].head, self.rings[0].head))]
-                    with m.If(~(faulty & quiet)):
-                        m.d.sync += [resp.eq(0), self.isolated.eq(~quiet)]
+                    # Of an error and silence, the error came first.
+                    m.d.sync += self.isolated.eq(~quiet)
+                    with m.If(~faulty):
+                        m.d.sync += resp.eq(0)
                     m.next = "low"
                 # On a silent link the request stays for ever: what is begun there is told, and asks for nothing.
                 with m.Elif(wanted.any() & (inside != most) & ~faulty

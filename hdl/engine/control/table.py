@@ -64,7 +64,7 @@ DIRECTIONS = ("offload", "prefetch")
 MEMORIES = {"device": "device memory", "link": "link memory"}
 """The memories that have an address window: the lanes' and the link's."""
 
-PORTS = {"lane_read": "offload", "lane_write": "prefetch", "link_read": "prefetch, or descriptors",
+PORTS = {"lane_read": "offload", "lane_write": "prefetch", "link_read": "prefetch, descriptors, or page lists",
          "link_write": "offload, or records of completions"}
 """Kinds of AXI master ports, and whose transactions use them."""
 
@@ -133,7 +133,7 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
               "and locked attributes. Isolated ports remain so."))
     yield register_of(
         "STATUS", 0x24, ro, "What the engine is doing.",
-        *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is being processed.")
+        *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is being processed, or a page list still read.")
           for k, name in enumerate(DIRECTIONS)),
         *(Field(f"{name.upper()}_BLOCKED", 8 + k, 1, ro, 0,
                 "Descriptors wait because the completion queue is full.") for k, name in enumerate(DIRECTIONS)),
@@ -192,7 +192,7 @@ def _upper_address(config: EngineConfig) -> Field:
 
 
 def _address_windows(config: EngineConfig) -> Iterator[Register]:
-    refused = ("A write is refused while a ring is enabled or STATUS says that a descriptor is being processed, and "
+    refused = ("A write is refused while a ring is enabled or STATUS shows a direction as busy, and "
                "always after WINDOW_CONTROL.LOCK.")
     ends = {"base": "First address of the window in {}.",
             "limit": "First address behind the window in {}. 0 in both halves: the window ends with the address space."}

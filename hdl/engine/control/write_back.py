@@ -132,7 +132,7 @@ class WriteBack(wiring.Component):
         m.d.sync += arrived.eq(read)
         address = Cat(Const(0, exact_log2(RECORD_BYTES)), low[:-1], high)
         self._send(m, record, address, starts, moves, gone, sent)
-        lost, left = self._answers(m, direction, bad, starts, gone, spoiled, gives_up, free)
+        silent, lost, left = self._answers(m, direction, bad, starts, gone, spoiled, gives_up, free)
         with m.If(lost):
             m.d.comb += gives_up.eq(left)
         asked = self.pending & ~spoiled
@@ -147,7 +147,7 @@ class WriteBack(wiring.Component):
                         (phase, self.phase), (index, self.next), (base, [ring.base for ring in self.rings]))]
                     m.next = "ask"
             with m.State("ask"):
-                with m.If(self.silent):
+                with m.If(silent):
                     m.d.comb += gives_up.eq(own | left)
                     m.next = "wait"
                 with m.Elif(~self.isolated):
@@ -162,7 +162,7 @@ class WriteBack(wiring.Component):
                 m.d.comb += shifts.eq(read != 0)
                 with m.If(arrived == status.offset // 32):
                     m.d.sync += bad.eq(content.bit_select(status.offset % 32, status.width).any())
-                with m.If(self.silent):
+                with m.If(silent):
                     m.d.comb += gives_up.eq(own | left)
                     m.next = "wait"
                 with m.Elif(read == RECORD_WORDS):
@@ -204,16 +204,17 @@ class WriteBack(wiring.Component):
                 m.d.sync += [beat.eq(beat + 1), sends.eq(~last), strobe.eq(~self.isolated)]
 
     def _answers(self, m: Module, direction: Signal, bad: Signal, starts: Signal, gone: Signal, spoiled: Signal,
-                 gives_up: Signal, free: Signal) -> tuple[Signal, Value]:
-        """Takes responses, and counts records; ``free``: another one may be begun. Returns whether the port is silent
-        while bursts are open, and was not before; and the rings that have open records beside one that was answered in
-        this cycle or the last, after which the port may be silent for a cycle."""
+                 gives_up: Signal, free: Signal) -> tuple[Signal, Signal, Value]:
+        """Takes responses, and counts records; ``free``: another one may be begun. Returns whether the port is silent,
+        which it is not in a cycle with an answer; whether it is while bursts are open, and was not before; and the
+        rings that have open records beside one that was answered in the last cycle, after which the port may be silent
+        for a cycle."""
         axi = self.axi
         most = self._config.outstanding_records
         m.submodules.sent = open_ = StreamFifo(data.StructLayout({"direction": 1, "bad": 1}), most)
         bursts = Signal(range(most + 1))                # at the port
         pause = Signal(3)                               # between responses, for what counts records
-        waits, answered, lost = Signal(), Signal(), Signal()
+        waits, answered, silent, lost = Signal(), Signal(), Signal(name="no_answer"), Signal()
         ends = Signal(len(spoiled))                     # an open record of the ring was answered
         owner = Cat(~open_.o.payload.direction, open_.o.payload.direction)
         others = bursts > 1 if most > 1 else Const(0)   # beside the one whose beats are sent
@@ -225,7 +226,8 @@ class WriteBack(wiring.Component):
             waits.eq(open_.o.valid & (others | gone) & ~pause.any()),
             axi.bready.eq(waits), answered.eq(axi.bvalid & waits), open_.o.ready.eq(answered),
             free.eq(bursts != most),
-            lost.eq(self.silent & bursts.any() & ~self.isolated & ~answered),
+            silent.eq(self.silent & ~answered),
+            lost.eq(silent & bursts.any() & ~self.isolated),
         ]
         m.d.sync += [
             bursts.eq(bursts + starts - answered),
@@ -234,22 +236,20 @@ class WriteBack(wiring.Component):
             spoiled.eq(gives_up | (spoiled & ~self.back)),
         ]
         with m.If(answered & ~self.isolated):
-            m.d.sync += [ends.eq(owner & ~gives_up), self.bad.eq(open_.o.payload.bad)]
+            m.d.sync += [ends.eq(owner), self.bad.eq(open_.o.payload.bad)]
             with m.If(good):
                 m.d.sync += self.advance.eq(owner)
             with m.Else():
-                m.d.sync += [self.fail.eq((owner | gives_up) & ~spoiled),
-                             spoiled.eq(owner | gives_up | (spoiled & ~self.back))]
+                m.d.sync += [self.fail.eq(owner & ~spoiled), spoiled.eq(owner | (spoiled & ~self.back))]
         with m.If(lost):
             m.d.sync += self.isolated.eq(1)
         with m.Elif(answered & (bursts == 1)):
             m.d.sync += self.isolated.eq(0)
-        ended = ends | (owner & (answered & ~self.isolated).replicate(len(owner)))
-        left = Cat((count > 1) | ((count != 0) & ~end) for count, end in zip(self.count, ended, strict=True))
+        left = Cat((count > 1) | ((count != 0) & ~end) for count, end in zip(self.count, ends, strict=True))
         for number, count in enumerate(self.count):
             with m.If(gives_up[number]):
                 m.d.sync += count.eq(0)
             with m.Else():
                 m.d.sync += count.eq(count + self.begin[number] - ends[number])
             m.d.comb += self.back[number].eq(spoiled[number] & (count == 0) & ~self.advance[number])
-        return lost, left
+        return silent, lost, left

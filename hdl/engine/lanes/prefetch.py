@@ -152,7 +152,7 @@ class PrefetchLane(wiring.Component):
         # Raw beats leave until a block is found bad.
         number = blocks.o.payload.number
         done, fails, ends = Signal(), Signal(), Signal()
-        ready, held = self._widened(m, decompressor, writer, blocks, ~ended)
+        ready, held, waits = self._widened(m, decompressor, writer, blocks, ~ended)
         m.d.comb += [
             decompressor.o.ready.eq(ready & ~ended),
             ends.eq(decompressor.o.valid & ready & ~ended & decompressor.o.payload.last),
@@ -173,7 +173,7 @@ class PrefetchLane(wiring.Component):
             self.fault.valid.eq(bad),
             self.fault.status.eq(Status.BAD_PAYLOAD),
             self.fault.block.eq(number),
-            self.waits.memory.eq(decompressor.o.valid & ~ready),
+            self.waits.memory.eq(waits),
             self.waits.buffer.eq(~decompressor.o.valid & (open_ == 0)),
         ]
         with m.If(comes & ~done):
@@ -196,9 +196,9 @@ class PrefetchLane(wiring.Component):
         return self.spoiled
 
     def _widened(self, m: Module, decompressor: BlockDecompressor, writer: AxiWriter, blocks: StreamFifo, goes: Value
-                 ) -> tuple[Value, Value]:
+                 ) -> tuple[Value, Value, Value]:
         """Connects decompressor and writer, through the widener or around it, while it ``goes``; returns whether a beat
-        is taken, and whether one is held between them."""
+        is taken, whether one is held between them, and whether one waits for the writer."""
         beat, sink, held = decompressor.o.payload, writer.data, None
         if self._config.pipeline == "fast":
             # `ready` of the decompressor comes from a register, so the memory's port enables none of its registers.
@@ -207,7 +207,7 @@ class PrefetchLane(wiring.Component):
             sink, held = spare.i, ~spare.i.ready
         if not self._config.narrowing:
             m.d.comb += [sink.valid.eq(decompressor.o.valid & goes), sink.payload.data.eq(beat.data)]
-            return sink.ready, Const(0) if held is None else held
+            return sink.ready, Const(0) if held is None else held, sink.valid & ~sink.ready
         m.submodules.widener = widener = FloatWidener(self._config.beat_bytes)
         # The format changes while the widener is empty.
         form, plain, passes, ready = Signal(Narrowing), Signal(), Signal(), Signal()
@@ -224,4 +224,4 @@ class PrefetchLane(wiring.Component):
             sink.valid.eq(Mux(plain, decompressor.o.valid & passes, widener.o.valid)),
             sink.payload.data.eq(Mux(plain, beat.data, widener.o.payload)),
         ]
-        return ready, ~widener.idle if held is None else held | ~widener.idle
+        return ready, ~widener.idle if held is None else held | ~widener.idle, sink.valid & ~sink.ready

@@ -49,11 +49,14 @@ class DataPath(wiring.Component):
     window : In(window_layout(address_bits))
         With ``page_lists`` and ``address_windows``: the link's window, for pages. It does not change while a transfer
         runs.
+    listing : Out(1)
+        With ``page_lists``: a page list is being read, perhaps behind the last result.
     silent : In(lanes + 1)
         Ports that have not answered for the time limit (:mod:`cdma.hdl.engine.axi.watch`): those of the lanes in their
         order, then that of the link. An offload with ``page_lists`` has one more, that of the link for page lists.
     isolated : Out(lanes + 1)
-        Ports that still have transactions open of a transfer that was reported; as ``silent``.
+        Ports that still have transactions open of a transfer that was reported; as ``silent``. With ``page_lists``, the
+        last one also while it is silent in the middle of a list.
     inject : In(inject_layout(config))
         With ``buffer_parity``: errors to inject into the memories of a lane.
     events : Out(events_layout(config))
@@ -72,7 +75,8 @@ class DataPath(wiring.Component):
             "request": In(stream.Signature(request_layout(config))),
             "result": Out(stream.Signature(result_layout(config))),
             "abort": In(1), "lanes": Out(lane).array(config.lanes), "link": Out(link),
-            **({"lists": Out(axi_read(config.address_bits, config.link_beat_bytes))} if listed else {}),
+            **({"lists": Out(axi_read(config.address_bits, config.link_beat_bytes)), "listing": Out(1)}
+               if listed else {}),
             **({"window": In(window_layout(config.address_bits))} if listed and config.address_windows else {}),
             **({"inject": In(inject_layout(config))} if config.buffer_parity else {}),
             "silent": In(self._units), "isolated": Out(self._units),
@@ -136,7 +140,8 @@ class DataPath(wiring.Component):
         wiring.connect(m, lists.entries, pages.entries)
         m.d.comb += [
             clear.eq(supervisor.unit_clear[number]), lists.stop.eq(supervisor.unit_stop[number]),
-            lists.done.eq(pages.done),
+            lists.done.eq(pages.done), self.listing.eq(lists.busy),
+            self.isolated[-1].eq(supervisor.isolated[-1] | (lists.busy & self.silent[-1])),
             lists.lists.payload.address.eq(address), lists.lists.payload.pages.eq(transfer.pages),
             lists.lists.payload.size.eq(transfer.page_size),
             lists.lists.valid.eq(launch.valid & transfer.listed & ~given), supervisor.ahead.eq(given),
@@ -167,7 +172,7 @@ class DataPath(wiring.Component):
         m.d.sync += [self.events.link_busy.eq(link_beat), self.events.memory_stalls.eq(sum(memory)),
                      self.events.buffer_stalls.eq(sum(buffer))]
 
-    def _timeouts(self, silent: Value, lane: Status, *others: Status) -> list[dict[str, ValueLike]]:
+    def _timeouts(self, silent: Value | list[Value], lane: Status, *others: Status) -> list[dict[str, ValueLike]]:
         """Faults of silent ports, for :meth:`_report`: those of the lanes in their order, then the others."""
         lanes = self._config.lanes
         faults: list[dict[str, ValueLike]] = [

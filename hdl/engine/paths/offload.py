@@ -76,12 +76,13 @@ class OffloadPath(DataPath):
         free = Signal(name="front_free")
         launched: Value = Const(1)
         idle = [lane.idle for lane in lanes] + [writer.idle]
+        # Records of completions use the link's write port as well.
+        m.d.comb += supervisor.silent[config.lanes].eq(self.silent[config.lanes] & ~writer.idle)
         list_faults: list[dict[str, ValueLike]] = []
         if config.page_lists:
             lists, launched, list_faults = self._page_list(
                 m, supervisor, writer.pages, supervisor.launch.payload.transfer.destination)
             idle.append(lists.idle)
-            # Others read through this port as well.
             m.d.comb += supervisor.silent[-1].eq(self.silent[-1] & ~lists.idle)
         self._begin(m, supervisor, walkers, free, launched)
         follow = supervisor.follow
@@ -95,7 +96,11 @@ class OffloadPath(DataPath):
             *self._destination(writer.start.payload, follow.payload.transfer),
             writer.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
-        faults = self._timeouts(supervisor.silent, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT,
+        unanswered = [*supervisor.silent]
+        if config.page_lists:
+            # Entries that an earlier stream left over are no transfer's, until their unit is isolated.
+            unanswered[-1] = unanswered[-1] & (lists.wanted | supervisor.unit_stop[-1])
+        faults = self._timeouts(unanswered, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT,
                                 Status.PAGE_LIST_READ_TIMEOUT)
         faults += self._protect(m, lanes)
         faults += [{"valid": lane.fault.valid, "status": Status.LANE_READ_ERROR, "lane": number,

@@ -84,6 +84,8 @@ class PrefetchPath(DataPath):
             address, idle = Mux(transfer.listed, 0, address), idle & lists.idle
             m.d.comb += [reader.pages.paging.listed.eq(transfer.listed), reader.pages.paging.final.eq(1),
                          reader.pages.paging.size.eq(transfer.page_size)]
+        # Others read through the link's port as well: descriptors, and the page lists of offloads.
+        m.d.comb += supervisor.silent[-1].eq(self.silent[-1] & ~idle)
         m.d.comb += [
             launch.ready.eq(reader.i.ready & launched),
             reader.i.valid.eq(launch.valid & launched),
@@ -92,7 +94,7 @@ class PrefetchPath(DataPath):
             reader.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
         comes = self._streams(m, supervisor, reader, lanes, verdict)
-        faults = self._timeouts(self.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
+        faults = self._timeouts(supervisor.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
         faults += self._protect(m, lanes)
         faults += [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
                     "place": reader.fault.address}]

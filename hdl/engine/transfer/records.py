@@ -14,8 +14,8 @@ __all__ = ["BLOCK_BITS", "LENGTH_BITS", "Status", "axi_fault_layout", "events_la
 LENGTH_BITS = 40
 """Bits of every length in bytes: tensors are shorter than 1 TiB."""
 
-BLOCK_BITS = LENGTH_BITS - 9
-"""Bits of a block's number: the smallest blocks have 512 bytes."""
+BLOCK_BITS = LENGTH_BITS - 8
+"""Bits of a number of blocks, up to 2^31: the smallest ones have 512 bytes."""
 
 
 class Status(enum.Enum, shape=8):

@@ -6,10 +6,12 @@ import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import Signal
 
 from cdma.hdl.common.protected import ParityCheck, ProtectedFifo, ProtectedMemory
 from cdma.hdl.common.row_fifo import RowFifo
-from tests.hdl.bench import clocked, pulse
+from tests.hdl.bench import Bench, clocked, pulse
+from tests.hdl.memories import WrongCollisions
 
 
 @pytest.mark.parametrize(("width", "parts"), [(256, 1), (37, 1), (256, 4), (32, 8), (12, 3)])
@@ -96,6 +98,45 @@ def test_each_bit_and_each_pair_of_neighbours_is_found(part: int, parts: int) ->
         assert not ctx.get(check.bad)
 
     clocked(check, process)
+
+
+async def _write_to_memory(ctx: Any, dut: ProtectedMemory) -> None:
+    ctx.set(dut.write.data, 0x0123_4567_89AB_CDEF)
+    await pulse(ctx, dut.write.en)
+    await pulse(ctx, dut.read.en)
+    ctx.set(dut.check, 1)
+
+
+async def _write_to_fifo(ctx: Any, dut: ProtectedFifo) -> None:
+    ctx.set(dut.i.payload, 0x89_ABCD_EF01)
+    await pulse(ctx, dut.i.valid)
+    await ctx.tick().until(dut.o.valid)
+
+
+async def _write_to_rows(ctx: Any, dut: RowFifo) -> None:
+    ctx.set(dut.data, 0x4567_89AB)
+    ctx.set(dut.enable, 15)
+    await pulse(ctx, dut.commit)
+    ctx.set(dut.enable, 0)
+    await ctx.tick().until(dut.o.valid)
+
+
+@pytest.mark.parametrize(("dut", "write", "width"), [
+    (ProtectedMemory(64, 4), _write_to_memory, 66), (ProtectedFifo(40, 6), _write_to_fifo, 42),
+    (RowFifo(32, 4, 4, protected=True), _write_to_rows, 36)], ids=["memory", "fifo", "rows"])
+def test_a_bit_that_changes_while_it_is_stored_is_found(dut: Any, write: Any, width: int) -> None:
+    """Each bit of a row, and of its parity; an injected error is put behind the memory, this one is in it."""
+    flips = Signal(width)
+    bench = Bench(dut, WrongCollisions({width: iter([flips])}))
+
+    async def process(ctx: Any) -> None:
+        await write(ctx, dut)
+        for bit in (None, *range(width)):
+            ctx.set(flips, 0 if bit is None else 1 << bit)
+            await ctx.tick()
+            assert ctx.get(dut.bad) == (bit is not None), f"bit {bit}"
+
+    bench.run(process)
 
 
 @pytest.mark.parametrize("ready", [0.2, 0.9])

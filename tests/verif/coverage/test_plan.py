@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from dataclasses import fields
 
 import pytest
 
 from cdma.golden.codec.narrowing import Narrowing
-from cdma.golden.engine import Status
+from cdma.golden.engine import Completion, Operation, Status
 from cdma.hdl.codec.coding import CODINGS
 from cdma.hdl.codec.packets import ErrorCode
 from cdma.hdl.codec.payload.unpacking import PayloadError
@@ -15,9 +17,11 @@ from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.control.register import Access
 from cdma.hdl.engine.control.table import registers, with_options
 from cdma.measure.options import OPTIONS, OPTIONS_OF
+from cdma.verif.common import cover
 from cdma.verif.coverage.plan import ACCESS, DIRECTIONS, NOT_COVERED, ONLY_OFFLOAD, ONLY_PREFETCH, PLAN, Feature
 from cdma.verif.engine.memory import CHANNELS
 from cdma.verif.engine.parameter_bins import PARAMETERS, parameter_bin
+from cdma.verif.engine.sampling import Sampler
 from tests.verif.engine.sweep import EVERY
 
 _BINS = {each.name: each.bins for each in PLAN}
@@ -116,3 +120,39 @@ def test_a_feature_without_bins_is_refused() -> None:
         Feature("nothing", "completions", "Nothing.", ())
     with pytest.raises(ValueError, match="different names"):
         Feature("twice", "completions", "The same bin twice.", ("one", "one"))
+
+
+class _Bus:
+    """Registers that take every write and read 3."""
+
+    async def write(self, offset: int, value: int, strobe: int = 15) -> None:
+        pass
+
+    async def read(self, offset: int) -> int:
+        return 3
+
+
+def test_a_ring_whose_size_is_written_begins_at_its_first_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cover, "ENABLED", True)
+    monkeypatch.setattr(cover, "_counts", Counter())
+    config = with_options(load_engine("engine"))
+    at = {each.name: each.offset for each in registers(config)}
+    sampler = Sampler(_Bus(), config)
+    done = Completion(tag=0, status=Status.OK, operation=Operation.OFFLOAD)
+
+    def written(**values: int) -> None:
+        for name, value in values.items():
+            asyncio.run(sampler.write(at[f"OFFLOAD_{name}"], value))
+
+    for _ in range(3):
+        written(RING_SIZE=8, RING_TAIL=3)
+        for _ in range(3):
+            sampler.completion(Operation.OFFLOAD, done)
+    assert "offload:wrapped" not in cover.bins()["ring"]
+    assert cover.bins()["overlap"] == {"offload:some": 3, "offload:two": 3, "offload:one": 3}
+    assert cover.bins()["status_place"] == {f"OK:{place}": 3 for place in ("first", "inner", "last")}
+    written(RING_TAIL=1)
+    assert cover.bins()["ring"]["offload:wrapped"] == 1
+    asyncio.run(sampler.read(at["OFFLOAD_WRITE_BACK_TAIL"]))
+    written(WRITE_BACK_SIZE=8, WRITE_BACK_HEAD=0)
+    assert cover.bins()["write_back"]["offload:empty"] == 1

@@ -111,6 +111,9 @@ FAULTS: dict[str, Any] = {
         ("verdict_is_that_of_the_format",)),
     "a failed record's entry keeps the phase of the next pass": (
         "write_back_ring", "Ring", _phase_kept, ("phase_of_the_next",)),
+    "the port of records counts as silent in the cycle of an answer": (
+        "record_writer", "WriteBack", lambda m, dut: _inside(m, "no_answer").eq(dut.silent),
+        ("open_records_of_0", "open_records_of_1", "records_at_the_port")),
     "only the first 4 KiB of a page are compared": (
         "page_window", "PageList", _first_4_kib, ("page_ends_inside", "comparisons_are_held")),
     "the reader withdraws an address": (

@@ -108,9 +108,9 @@ def test_shards_have_every_proof_once() -> None:
 
 
 @pytest.mark.parametrize(("names", "which", "shard"), [(["nothing"], "all", (1, 1)), ([], "some", (1, 1)),
-                                                       ([], "all", (3, 2))])
+                                                       ([], "all", (3, 2)), (["skid"], "deep", (1, 1))])
 def test_wrong_choices_are_refused(names: list[str], which: str, shard: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match=r"must be|there is no proof"):
+    with pytest.raises(ValueError, match=r"must be|there is no proof|none of these proofs is deep"):
         choose(names, which, shard)
 
 

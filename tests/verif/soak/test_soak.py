@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ import pytest
 from cdma.__main__ import main
 from cdma.golden.engine import PAGE_SIZES
 from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.common import runner
 from cdma.verif.engine import build
 from cdma.verif.regression.outcomes import State, TestOutcome
+from cdma.verif.regression.plan import image_bytes
+from cdma.verif.soak import cases
 from cdma.verif.soak import soak as soaking
 from cdma.verif.soak.cases import Case, CaseResult, read_case, run_case, shrink, write_case
 from tests.extended import extended
@@ -73,6 +77,54 @@ def test_shrinking_keeps_what_fails() -> None:
     assert smallest.share == pytest.approx(0.05)
     assert smallest.config.replace(codings=config.codings) == EngineConfig(buffer_parity=True, page_lists=True, lanes=1)
     assert len(smallest.config.codings) == 1
+
+
+def _breaks(rule: str, lane: int) -> CaseResult:
+    said = (f"a port of cdma_soak1_bench breaks a rule of its protocol (/tmp/{lane}/bench.log):\n"
+            f"rule {rule} is broken at cdma_soak1_bench.m_axi_lane{lane}_write, time {lane}3000")
+    return CaseResult((TestOutcome("bad", State.FAILED, 0.0, 0, said),), said, {}, 0.1)
+
+
+def test_shrinking_keeps_the_rule_that_was_broken() -> None:
+    def runs(case: Case) -> CaseResult:
+        return _breaks("AXI4_W_LAST" if case.config.page_lists else "AXI4_AW_LENGTH", case.config.lanes - 1)
+
+    config = EngineConfig(lanes=3, page_lists=True)
+    case = Case(config, "transfers", 1, 0.4)
+    smallest, said = shrink(case, runs(case), runs, tries=60)
+    assert "rule AXI4_W_LAST is broken at cdma_soak1_bench.m_axi_lane0_write" in said.said
+    assert (smallest.config.lanes, smallest.config.page_lists, smallest.tests) == (1, True, "bad")
+
+
+def test_the_test_that_a_broken_rule_ended_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def run(*_: Any, folder: Path, **__: Any) -> None:
+        (folder / "bench.log").write_text("".join(
+            f"{at}.00ns INFO cocotb.regression   running cdma.verif.engine.benches.transfers.{name} ({at}/3)\n"
+            for at, name in ((1, "rings"), (2, "queues_full"))))
+        raise runner.BenchError("a port breaks a rule")
+
+    monkeypatch.setattr(cases, "build_engine", lambda *_, **__: None)
+    monkeypatch.setattr(runner, "run", run)
+    ended, = run_case(_CASE, tmp_path).tests
+    assert (ended.name, ended.state, ended.said) == ("queues_full", State.FAILED, "a port breaks a rule")
+
+
+def test_memories_have_room_for_the_largest_tensors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built = []
+
+    def build_engine(config: EngineConfig, *, image_bytes: int, **_: Any) -> None:
+        built.append(image_bytes)
+        raise runner.BuildError("enough")
+
+    monkeypatch.setattr(cases, "build_engine", build_engine)
+    largest = EngineConfig(lanes=8, block_bytes=32768, buffer_bytes=40960, queue_depth=64)
+    for config in (largest, load_engine("tiny")):
+        with pytest.raises(runner.BuildError):
+            run_case(Case(config, "transfers", 1, 0.1), tmp_path)
+    assert built == [image_bytes(largest), cases.LARGEST_IMAGE]
+    for config in (largest, EngineConfig(lanes=16, block_bytes=32768, buffer_bytes=40960, link_clock="separate")):
+        assert all(step.job.get("image_bytes", 0) <= max(cases.LARGEST_IMAGE, image_bytes(config))
+                   for step in soaking._usable(config, ()))
 
 
 def test_shrinking_keeps_the_option_that_a_bench_is_of() -> None:

@@ -117,7 +117,8 @@ def _write_back_ring(h: Harness, config: EngineConfig) -> None:
 def _record_writer(h: Harness, config: EngineConfig) -> None:
     """A completion's record is written, once and whole, to the entry of its ring that was next when it began: the words
     of its completion in order, and last the entry's index and phase. Once the port was silent, beats that it had not
-    been shown have no strobes."""
+    been shown have no strobes. The records that count as open are those at the port, until it is isolated, and one that
+    is being read."""
     m = h.m
     dut = h.add("dut", WriteBack(config))
     axi = dut.axi
@@ -181,6 +182,17 @@ def _record_writer(h: Harness, config: EngineConfig) -> None:
     h.check("record_is_held", ~sends | (
         (record.word_select((picked - (beat << exact_log2(words)))[:4], 32) == sent_word)
         & (h.inner("dut.beat") == beat) & (beat < beats)))
+    # Records at the port by their ring, in the order in which the unit's FIFO has them, and whose the oldest one is.
+    answered, ends = h.inner("dut.answered"), h.inner("dut.ends")
+    oldest = Value.cast(h.inner("dut.sent.o__payload"))[0]
+    at_port = [Signal.like(bursts, name=f"at_port_{number}") for number in range(len(DIRECTIONS))]
+    for number, each in enumerate(at_port):
+        m.d.sync += each.eq(each + (starts & (side == number)) - (answered & (oldest == number)))
+    h.assume("answers_are_to_open_records", ~answered | Mux(oldest, at_port[1] != 0, at_port[0] != 0))
+    h.check("records_at_the_port", at_port[0] + at_port[1] == bursts)
+    for number, each in enumerate(at_port):
+        h.check(f"open_records_of_{number}", dut.count[number] == Mux(dut.isolated, 0, each) + ends[number] + (
+            ((state == 1) | reads) & (side == number)))
     h.check("bursts_are_held", (bursts >= sending) & (bursts + ((state == 1) | reads) <= config.outstanding_records))
     h.cover("last_word", axi.wvalid & axi.wlast & picked.all() & phase & (index == 5) & axi.wstrb.all())
 

@@ -155,6 +155,11 @@ def test_decompressor(build: Any, busy: float, ready: float) -> None:
     _play("decompressor", build, packets, rng, busy, ready)
 
 
+def test_a_fault_behind_many_lines() -> None:
+    """The number of its line has more than eight bits."""
+    _play("decompressor", _BUILDS[6], [(bytes(4 * 300 + 2), 4)], random.Random(1), 1.0, 1.0)
+
+
 @_each
 @pytest.mark.parametrize("density", [0.0, 0.5, 0.9])
 def test_a_raw_beat_per_cycle(build: Any, density: float) -> None:

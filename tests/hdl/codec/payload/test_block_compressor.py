@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from amaranth.hdl import Signal
 
 from cdma.golden.codec.blocks import compress, headers
 from cdma.golden.codec.coding import Coding
@@ -17,6 +18,7 @@ from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.hdl.codec.payload.block_compressor import BlockCompressor
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import random_floats
+from tests.hdl.memories import WrongCollisions
 from tests.hdl.ports import Sink, Source, play
 
 PARTS = [
@@ -280,6 +282,43 @@ def test_every_kind_of_line(size: int) -> None:
     # Whole exponents with signs, no element zero: a block with the most bytes of rests.
     rests = b"".join(_line(rng, size, 255, [255] * 4, 1.0, True, 0.0) for _ in range(4))
     _run(_EXPONENTS[1], [_Packet(b"".join(lines), size, False, True), _Packet(rests, size, False, True)], 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("beat_bytes", "memory"), [(32, 0), (64, 0), (64, 1)])
+def test_a_bit_that_changes_in_any_byte_of_line_metadata_is_found(beat_bytes: int, memory: int) -> None:
+    """In a block that fills a quarter of a row in each section; beats of 64 bytes have two memories for it."""
+    quarter, rng = beat_bytes // 4, random.Random(memory)
+    dut = BlockCompressor(beat_bytes, (4,), 128 * quarter, exponents=(4,), protected=True)
+    flips = [Signal(9 * quarter, name=f"flips_{number}") for number in range(beat_bytes // 32)]
+    bench = Bench(dut, WrongCollisions({9 * quarter: iter(flips)}))
+    raw = b"".join(_line(rng, 4, 120 + 7 * line, [1, 3, 7, 2], 0.8, True, 0.0) for line in range(quarter))
+    beats = [{"data": int.from_bytes(raw[at:at + beat_bytes], "little"), "keep": (1 << beat_bytes) - 1, "element": 4,
+              "exponents": 1, "last": at + beat_bytes == len(raw)} for at in range(0, len(raw), beat_bytes)]
+
+    for byte in (None, *range(quarter)):
+        found: list[bool] = []
+
+        async def process(ctx: Any, byte: int | None = byte, found: list[bool] = found) -> None:
+            ctx.set(flips[memory], 0 if byte is None else 8 << 9 * byte)
+            source = Source(dut.i, beats, rng, 1.0)
+            ctx.set(dut.o.ready, 1)
+            ends = False
+            while not ends:
+                source.offer(ctx)
+                source.settle(ctx)
+                found.append(bool(ctx.get(dut.bad)))
+                ends = ctx.get(dut.o.valid & dut.o.payload.last)
+                await ctx.tick()
+
+        bench.run(process, cycles=2000)
+        assert any(found) == (byte is not None), f"byte {byte}"
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_the_largest_block_with_exponents(size: int) -> None:
+    """32 KiB: all 256 lines have metadata before the first row of it goes."""
+    raw = random_floats(random.Random(size), 32768, size)
+    _run(_Build(32, (size,), (size,)), [_Packet(raw, size, False, True)], 1.0, 1.0, 32768)
 
 
 @pytest.mark.parametrize("size", [2, 4])

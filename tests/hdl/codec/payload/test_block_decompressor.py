@@ -188,9 +188,22 @@ def test_the_largest_block(busy: float) -> None:
     rng = random.Random(busy)
     play = Play(32, (4,), 32768, 1024 + 32 + 1)
     dense = Block.of(random_raw(rng, 32768, 4, 1.0), 4)
-    payloads = [dense, Block(dense.payload + rng.randbytes(3000), 4, 1280),
-                Block.of(random_raw(rng, 32768, 4, 0.1), 4)]
-    play([play.payload(block, rng) for block in payloads], rng, busy)
+    payloads = [play.payload(block, rng) for block in (
+        dense, Block(dense.payload + rng.randbytes(3000), 4, 1280), Block(dense.payload[:-1], 4, 32768),
+        Block.of(random_raw(rng, 32768, 4, 0.1), 4))]
+    assert payloads[2].beats[-1].result == (PayloadError.TRUNCATED_DATA, 255)
+    play(payloads, rng, busy)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_the_largest_block_with_exponents(size: int) -> None:
+    """32 KiB, whole and with a fault in its last line."""
+    rng = random.Random(size)
+    play = Play(32, (size,), 32768, exponents=(size,))
+    whole = Block.of(random_floats(rng, 32768 - 128, size) + random_raw(rng, 128, size, 1.0), size, True)
+    payloads = [play.payload(block, rng) for block in (whole, Block(whole.payload[:-1], size, 32768, True))]
+    assert payloads[1].beats[-1].result == (PayloadError.TRUNCATED_DATA, 255)
+    play(payloads, rng)
 
 
 def _values(rng: random.Random, element: int, length: int, present: float) -> bytes:

@@ -16,7 +16,6 @@ from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 
 _BITS = 40
-_ANYWHERE = 0, 1 << _BITS
 
 
 @dataclass
@@ -113,7 +112,7 @@ def _run(dut: PageList, memory: Memory, lists: list[_List], pauses: float, windo
     async def use(ctx: Any) -> None:
         if window is not None:
             base, limit = window[0] >> 12, window[1] >> 12
-            ctx.set(dut.window, {"base": base, "limit": limit, "unlimited": window[1] == 1 << _BITS})
+            ctx.set(dut.window, {"base": base, "limit": limit, "unlimited": window[1] == 1 << lists[0].bits})
         for each in lists:
             await _use(ctx, dut, memory, each, Pace(memory.rng, pauses, 5), window or (0, 1 << each.bits))
         if then is not None:
@@ -184,28 +183,31 @@ def test_an_error_is_that_of_its_list_alone(beat_bytes: int, lists: int, latency
     _run(dut, memory, used, pauses)
 
 
-@pytest.mark.parametrize(("base", "limit"), [(0, 0), (4096, 0), (3 << 21, 7 << 21), (5 << 12, 9 << 12), (0, 1 << 39),
-                                             ((1 << 40) - 4096, 0), (1 << 30, 1 << 30)])
-def test_pages_at_the_edges_of_a_window(base: int, limit: int) -> None:
+@pytest.mark.parametrize(("bits", "base", "limit"), [
+    (40, 0, 0), (40, 4096, 0), (40, 3 << 21, 7 << 21), (40, 5 << 12, 9 << 12), (40, 0, 1 << 39),
+    (40, (1 << 40) - 4096, 0), (40, 1 << 30, 1 << 30), (64, 3 << 50, 7 << 50), (64, 5 << 12, 9 << 12),
+    (64, (1 << 64) - 4096, 0)])
+def test_pages_at_the_edges_of_a_window(bits: int, base: int, limit: int) -> None:
     """Pages of all sizes around base and limit: those that are inside with all their bytes are good."""
     rng = random.Random(base + limit)
-    dut = PageList(_BITS, 32, 2, windowed=True)
+    dut = PageList(bits, 32, 2, windowed=True)
     memory = Memory(dut.axi, 32, rng, 10, 0.1)
-    window = base, limit or 1 << _BITS
+    window = base, limit or 1 << bits
     used, place, states = [], 0, set()
     for _ in range(12):
         size = rng.choice([0, 0, 1, 4, 9])
         page_bytes = 4096 << size
         places = [edge // page_bytes + step for edge in window for step in (-2, -1, 0, 1)]
-        entries = [each * page_bytes for each in places if 0 <= each * page_bytes < 1 << _BITS]
-        entries += [rng.randrange(1 << _BITS) // page_bytes * page_bytes for _ in range(4)]
+        entries = [each * page_bytes for each in places if 0 <= each * page_bytes < 1 << bits]
+        entries += [each ^ 1 << bits - rng.randrange(1, 12) for each in entries]
+        entries += [rng.randrange(1 << bits) // page_bytes * page_bytes for _ in range(4)]
         entries[-1] += 1 << rng.randrange(12)
         rng.shuffle(entries)
-        used.append(_List(place, entries, size, len(entries)))
+        used.append(_List(place, entries, size, len(entries), bits=bits))
         states |= {used[-1].expected(number, window)[1] for number in range(len(entries))}
         place += -(-len(entries) * ENTRY_BYTES // 32) * 32
     assert {Entry.GOOD, Entry.MISALIGNED, Entry.OUTSIDE} - states <= (
-        {Entry.OUTSIDE} if window == _ANYWHERE else {Entry.GOOD} if base == limit else set())
+        {Entry.OUTSIDE} if window == (0, 1 << bits) else {Entry.GOOD} if base == limit else set())
 
     _run(dut, memory, used, 0.2, window)
 

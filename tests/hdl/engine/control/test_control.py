@@ -156,11 +156,52 @@ async def test_an_abort_shows_until_it_is_done(bench: Bench, ctx: Any, name: str
     path, registers = bench.paths[name], {"OFFLOAD_ABORT": int(operation == 1), "PREFETCH_ABORT": int(operation == 2)}
     path.busy = 0.0
     await bench.push(name, good(operation, tag=3))
+    await bench.write(f"{name.upper()}_ABORT", 0)
+    await bench.reads(**dict.fromkeys(registers, 0))
     await bench.write(f"{name.upper()}_ABORT", 1)
     await bench.reads(**registers)
     path.busy = 1.0
     await bench.outcomes(name, (3, _ABORTED))
     await bench.reads(**dict.fromkeys(registers, 0))
+
+
+@simulated(Bench)
+async def test_a_doorbell_around_a_soft_reset(bench: Bench, ctx: Any) -> None:
+    """It comes before the reset as a whole, which forgets it, or as a whole behind it."""
+    path, found = bench.paths["offload"], []
+    for wait in (0, 4, 8, 40, 60):
+        path.busy = 0.0
+        await bench.push("offload", good(1))
+        await bench.write("CONTROL", 1)
+        path.busy = 1.0
+        await bench.wait(wait)
+        before = bench.resets
+        await bench.write("PREFETCH_DOORBELL", 1)
+        assert bench.resets == before, "a reset in the middle of an access"
+        await bench.until("CONTROL", 1, 0)
+        await bench.wait(200)
+        found.append(await bench.read("PREFETCH_COMPLETIONS"))
+        await bench.soft_reset()
+    assert found == [0, 0, 0, 1, 1]
+
+
+@_BOTH
+@simulated(lambda: Bench(CONFIG.replace(page_lists=True, address_windows=True)))
+async def test_a_soft_reset_waits_for_a_page_list(bench: Bench, ctx: Any, name: str, operation: int) -> None:
+    """One that is read behind its transfer: the direction is busy until it has come, and windows stay."""
+    listing = getattr(bench.dut, f"{name}_listing")
+    ctx.set(listing, 1)
+    await bench.reads(STATUS=operation)
+    await bench.refused("LINK_BASE_LO", 0x7000, "REFUSED", 1)
+    await bench.write("CONTROL", 1)
+    await bench.wait(300)
+    await bench.reads(CONTROL=1)
+    assert bench.resets == 0
+    # It comes, or its port is silent.
+    ctx.set(listing if operation == 1 else bench.dut.silent, int(operation == 2))
+    await bench.until("CONTROL", 1, 0)
+    assert bench.resets == 1
+    await bench.reads(STATUS=0 if operation == 1 else 2)
 
 
 @pytest.mark.parametrize("seed", range(3))

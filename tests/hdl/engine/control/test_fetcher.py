@@ -23,10 +23,12 @@ _OK, _UNREAD = Status.OK, Status.DESCRIPTOR_READ_ERROR
 
 @pytest.mark.parametrize(("preset", "options", "base"), [
     ("tiny", {}, 0x77_0000_1FC0), ("engine", {}, 0x12_FFFF_FF80), ("wide", {}, (1 << 40) - 4 * 64),
-    ("tiny", {"pipeline": "fast", "transfers_in_flight": 1}, 0x77_0000_1FC0)],
-    ids=["tiny", "engine, across 4 GiB", "wide, up to the last address", "tiny, one entry at a time in fast"])
-@simulated(lambda preset, options: Bench(load_engine(preset).replace(address_bits=40, **options), seed=3, pauses=0.2,
-                                         latency=10))
+    ("tiny", {"pipeline": "fast", "transfers_in_flight": 1}, 0x77_0000_1FC0),
+    ("tiny", {"address_bits": 64}, 0xA5A5_0012_FFFF_FF80)],
+    ids=["tiny", "engine, across 4 GiB", "wide, up to the last address", "tiny, one entry at a time in fast",
+         "tiny, 64 bits"])
+@simulated(lambda preset, options: Bench(load_engine(preset).replace(**{"address_bits": 40, **options}), seed=3,
+                                         pauses=0.2, latency=10))
 async def test_entries_come_in_order_around_the_end(bench: Bench, ctx: Any, preset: str, options: dict[str, Any],
                                                     base: int) -> None:
     """More descriptors than the ring holds, so the driver waits for the head; every beat size of the link."""
@@ -131,6 +133,26 @@ async def test_an_entry_that_cannot_be_read(bench: Bench, ctx: Any, bad_beat: in
     assert len(bench.paths["offload"].seen) == 7
 
 
+@simulated(lambda: Bench(CONFIG.replace(transfers_in_flight=6), latency=80))
+async def test_an_error_in_front_of_silence(bench: Bench, ctx: Any) -> None:
+    """The link answers an entry with an error, and those behind it not at all: the error was found first."""
+    base, dut = 0x55_0000_4000, bench.dut
+    bench.memory.faulty = {base: 3}
+    await bench.ring("offload", base, 8, *(good(1, tag=k) for k in range(4)))
+    await ctx.tick().until(dut.fetch.rvalid & dut.fetch.rready & (dut.fetch.rresp == 3))
+    bench.memory.silent = True
+    while len(bench.memory.bursts) < 4:
+        await ctx.tick()
+    ctx.set(dut.silent, 1)
+    assert await bench.completion("offload") == Completion(tag=0, status=_UNREAD, operation=0, response=3, place=base)
+    assert await bench.read("STATUS") >> 18 & 1
+    bench.memory.silent, bench.memory.faulty = False, {}
+    ctx.set(dut.silent, 0)
+    await bench.until("STATUS", 1 << 18, 0)
+    await bench.write("OFFLOAD_RING_CONTROL", 1)
+    await bench.outcomes("offload", *((k, _OK) for k in range(4)))
+
+
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
 @simulated(lambda link_beat_bytes: Bench(
     CONFIG.replace(beat_bytes=16, link_beat_bytes=link_beat_bytes, transfers_in_flight=6), seed=link_beat_bytes,
@@ -155,15 +177,16 @@ async def test_entries_behind_one_that_cannot_be_read(bench: Bench, ctx: Any, li
     await bench.reads(OFFLOAD_RING_HEAD=12, PREFETCH_RING_HEAD=12)
 
 
-@simulated(lambda: Bench(CONFIG.replace(transfers_in_flight=6), latency=150))
-async def test_entries_on_the_way_take_places_of_the_queue(bench: Bench, ctx: Any) -> None:
+@pytest.mark.parametrize(("queue_depth", "ahead"), [(8, 4), (16, 8), (32, 16)])
+@simulated(lambda queue_depth: Bench(CONFIG.replace(transfers_in_flight=6, queue_depth=queue_depth), latency=800))
+async def test_entries_on_the_way_take_places_of_the_queue(bench: Bench, ctx: Any, queue_depth: int, ahead: int
+                                                           ) -> None:
     """Disabling lets them come; a doorbell is refused where they and the queue leave no place."""
-    ahead = bench.config.entries_ahead
-    await bench.ring("offload", 0, 16, *(good(1, tag=k) for k in range(12)))
+    await bench.ring("offload", 0, 32, *(good(1, tag=k) for k in range(20)))
     while len(bench.memory.bursts) < ahead:
         await ctx.tick()
     await bench.write("OFFLOAD_RING_CONTROL", 0)
-    await bench.reads(OFFLOAD_RING_CONTROL=1, OFFLOAD_QUEUE=(bench.config.queue_depth - ahead) << 8)
+    await bench.reads(OFFLOAD_RING_CONTROL=1, OFFLOAD_QUEUE=(queue_depth - ahead) << 8)
     await bench.until("OFFLOAD_RING_CONTROL", 1, 0)
     await bench.reads(OFFLOAD_RING_HEAD=ahead)
     await bench.outcomes("offload", *((k, _OK) for k in range(ahead)))

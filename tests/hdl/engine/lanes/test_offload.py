@@ -152,6 +152,47 @@ def test_small_blocks_that_wait(number: int) -> None:
     bench.run(take, ask, memory.read)
 
 
+def test_waits_are_counted_where_they_arise() -> None:
+    """For the memory while it has not answered; for the link in no cycle in which it takes all, and in each when its
+    buffer is full."""
+    config = _BUILDS[1]
+    dut, bench = _prepared(config)
+    memory = Memory(dut.axi, config.beat_bytes, random.Random(2), latency=100)
+    block = _block(memory, config, 0, config.numbers[-1], config.block_bytes)
+    waits: list[int] = []
+
+    async def watch(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        await give(ctx, dut.i, [block.asked], Pace(memory.rng, 0))
+        for _ in range(400):
+            waits.append(ctx.get(dut.waits.memory))
+            assert not ctx.get(dut.waits.buffer)
+            await ctx.tick()
+        ctx.set(dut.o.ready, 0)
+        memory.latency = 0
+        for _ in range(6):
+            await give(ctx, dut.i, [block.asked | {"leave_raw": 1}], Pace(memory.rng, 0))
+        await ctx.tick().repeat(400)
+        for _ in range(20):
+            assert ctx.get(dut.waits) == {"memory": 0, "buffer": 1}
+            await ctx.tick()
+
+    bench.run(watch, memory.read)
+    assert 95 <= sum(waits) <= 110 and waits[20] and not waits[200]
+
+
+@pytest.mark.parametrize("address", [0xA55A_A55A_A55A_A400, 0x5AA5_5AA5_5AA5_5A00])
+def test_an_address_has_all_its_bits(address: int) -> None:
+    dut, bench = _prepared(_BUILDS[0].replace(address_bits=64))
+
+    async def process(ctx: Any) -> None:
+        await give(ctx, dut.i, [{"element": 4, "address": address, "bytes": 512}], Pace(random.Random(0), 0))
+        await ctx.tick().until(dut.axi.arvalid)
+        assert ctx.get(dut.axi.araddr) == address
+
+    bench.run(process)
+
+
 @pytest.mark.parametrize("density", [0.0, 0.5, 0.8, 1.0])
 @pytest.mark.parametrize(("beat_bytes", "link_beat_bytes", "coding"), [
     (32, 32, "zvc32"), (16, 64, "zvc32"), (32, 32, "float32")])

@@ -225,6 +225,52 @@ def test_the_number_of_a_bad_block_has_all_its_bits() -> None:
     clocked(dut, process)
 
 
+_ROW = {"first": 1, "last": 1, "data": 0x1234, "block": {"coding": RAW_CODING, "raw_bytes": 16, "payload_bytes": 16}}
+
+
+@pytest.mark.parametrize("address", [0xA55A_A55A_A55A_A400, 0x5AA5_5AA5_5AA5_5A00])
+def test_an_address_has_all_its_bits(address: int) -> None:
+    dut = PrefetchLane(_config(1, 16, 16, 512, 1024).replace(address_bits=64))
+
+    async def process(ctx: Any) -> None:
+        await give(ctx, dut.i, [_ROW | {"block": {**_ROW["block"], "address": address}}], Pace(random.Random(0), 0))
+        await ctx.tick().until(dut.axi.awvalid)
+        assert ctx.get(dut.axi.awaddr) == address
+
+    clocked(dut, process)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+@_PIPELINES
+def test_waits_are_counted_where_they_arise(pipeline: str, form: int) -> None:
+    """For the link while no block is there; for the memory while it takes nothing, with more than the writer holds, and
+    in no cycle in which it takes a beat, also of values that are widened."""
+    config = EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=1024, buffer_bytes=2048,
+                          codings=("zvc16",), narrowing=True, pipeline=pipeline)
+    dut = PrefetchLane(config)
+    rows = [{"first": number % 32 == 0, "last": number % 32 == 31, "block": {
+        **_ROW["block"], "raw_bytes": 512, "payload_bytes": 512, "address": 1024 * (number // 32), "narrow": form}}
+        for number in range(64)]
+
+    async def process(ctx: Any) -> None:
+        for _ in range(5):
+            await ctx.tick()
+            assert ctx.get(dut.waits) == {"memory": 0, "buffer": 1}
+        await give(ctx, dut.i, rows, Pace(random.Random(0), 0))
+        await ctx.tick().repeat(20)
+        for _ in range(20):
+            assert ctx.get(dut.waits) == {"memory": 1, "buffer": 0}
+            await ctx.tick()
+        for ready in (dut.axi.awready, dut.axi.wready):
+            ctx.set(ready, 1)
+        await ctx.tick().repeat(10)
+        for _ in range(40):
+            assert not ctx.get(dut.waits.memory)
+            await ctx.tick()
+
+    clocked(dut, process)
+
+
 _PARITY = [
     _config(2, 32, 64, 512, 1280, "float32").replace(buffer_parity=True, safe_writes=True),
     _config(1, 16, 16, 512, 1024).replace(buffer_parity=True, codings=("zvc8", "zvc16")),

@@ -12,7 +12,10 @@ import pytest
 
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.engine.link.aggregator import Aggregator
-from tests.hdl.bench import clocked
+from cdma.hdl.engine.link.ledger import Ledger
+from cdma.hdl.engine.transfer.records import BLOCK_BITS
+from cdma.hdl.engine.transfer.streams import stream_fault_layout
+from tests.hdl.bench import Bench, clocked
 from tests.hdl.ports import Source
 
 PARTS = ["cdma.hdl.engine.link.barrel_shifter.BarrelShifter"]
@@ -55,15 +58,15 @@ class _Run:
         self.waits = 0
 
     async def play(self, ctx: Any, dut: Aggregator, asked: list[list[_Block]], capacity: int = 1 << 30,
-                   limit: int = 20_000) -> None:
+                   limit: int = 20_000, more: int = 0) -> None:
         """Gives transfers as soon as they are taken; blocks of later ones wait in the lanes. Ends with the last one, or
-        at the limit."""
+        at the limit. Each is said to have so many ``more`` blocks than come."""
         lanes = self.config.lanes
         starts: list[dict[str, int]] = []
         queues: list[deque[dict[str, int]]] = [deque() for _ in range(lanes)]
         for blocks in asked:
             first_lane = self.rng.randrange(lanes)
-            starts.append({"first_lane": first_lane, "last_block": len(blocks) - 1, "capacity": capacity})
+            starts.append({"first_lane": first_lane, "last_block": len(blocks) + more - 1, "capacity": capacity})
             for number, block in enumerate(blocks):
                 queues[(first_lane + number) % lanes] += block.beats(self.config.link_words)
         sources = [Source(dut.start, starts, self.rng, 1.0),
@@ -179,6 +182,49 @@ def test_a_beat_in_every_cycle(name: str) -> None:
     if config.lanes > 1:
         assert beats / elapsed >= 0.995
     assert elapsed <= beats + (len(blocks) if config.lanes == 1 else 0)
+
+
+@pytest.mark.parametrize("name", ["tiny", "three"])
+def test_all_bits_of_the_number_of_blocks_count(name: str) -> None:
+    """The transfer goes on behind the blocks that its lowest bits ask for."""
+    config, rng = _CONFIGS[name], random.Random(name)
+    dut = Aggregator(config)
+    bench = Bench(dut)
+    blocks = [_block(config, rng, config.link_words) for _ in range(6)]
+    for bit in range(BLOCK_BITS):
+        run = _Run(config, rng)
+        bench.run(lambda ctx, run=run, bit=bit: run.play(ctx, dut, [blocks], limit=40, more=1 << bit))
+        assert run.packets() == [[word for block in blocks for word in block.words]], f"bit {bit}"
+        assert not run.ended
+
+
+@pytest.mark.parametrize("bit", [13, 24, 32, 38])
+def test_bytes_of_long_transfers(bit: int) -> None:
+    """The count goes on from two beats below this bit."""
+    config, rng = _CONFIGS["two"], random.Random(bit)
+    dut = Aggregator(config)
+    bench = Bench(dut)
+    beats = bench.register("full_beats")
+    before = (1 << bit) // config.link_beat_bytes - 2
+    run = _Run(config, rng)
+
+    async def process(ctx: Any) -> None:
+        await run.play(ctx, dut, [[_block(config, rng, 6 * config.link_words + 1)]])
+
+    async def long(ctx: Any) -> None:
+        await ctx.tick().until(dut.start.valid & dut.start.ready)
+        ctx.set(beats, before)
+
+    bench.run(process, long)
+    assert [total for total, *_ in run.ended] == [config.link_beat_bytes * (before + 6) + 4]
+
+
+def test_totals_have_bits_for_the_longest_transfer() -> None:
+    """Of 2 ** 40 bytes less one, in blocks of 512."""
+    ledger = Ledger(_CONFIGS["default"])
+    ledger._MustUse__silence = True        # Amaranth complains of components that are not elaborated
+    assert stream_fault_layout()["block"].width == 32
+    assert [len(each) for each in (ledger.nonzero, ledger.raw_blocks, ledger.overflow.block)] == [40, 32, 32]
 
 
 @pytest.mark.parametrize("name", ["tiny", "three", "default"])

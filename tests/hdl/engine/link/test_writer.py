@@ -166,6 +166,18 @@ def test_the_first_burst_begins_soon() -> None:
     clocked(dut, process)
 
 
+@pytest.mark.parametrize("address", [0xA55A_A55A_A55A_A400, 0x5AA5_5AA5_5AA5_5A00])
+def test_an_address_has_all_its_bits(address: int) -> None:
+    dut = LinkWriter(_config(32).replace(address_bits=64))
+
+    async def process(ctx: Any) -> None:
+        await _transfer(ctx, dut, address, bytes(32), Pace(random.Random(0), 0))
+        await ctx.tick().until(dut.axi.awvalid)
+        assert ctx.get(dut.axi.awaddr) == address
+
+    clocked(dut, process)
+
+
 def test_a_transfer_across_four_gibibytes() -> None:
     """The carry goes through all bits of the address."""
     dut = LinkWriter(_config(32).replace(address_bits=40))

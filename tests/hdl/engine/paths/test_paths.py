@@ -12,6 +12,7 @@ import pytest
 from cdma.golden.codec import blocks
 from cdma.golden.engine import Descriptor, Operation, Response, Status
 from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.pages import PAGES_BITS
 from tests.hdl.engine.axi.masters import bursts
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
@@ -427,6 +428,28 @@ def test_of_ports_that_fall_silent_together_the_first_is_told(operation: Operati
     bench.run(process)
 
 
+@_both
+def test_a_port_that_is_silent_for_others(operation: Operation) -> None:
+    """A transfer that has nothing open at the link goes on, while a record or an entry there is not answered."""
+    bench = PathBench(LEAN, operation, seed=2, pauses=0.0)
+    for lane in bench.lanes:
+        lane.latency = 600
+    asked = bench.asked(1024)
+
+    async def process(ctx: Any) -> None:
+        await bench.begin(ctx, asked)
+        if operation is Operation.PREFETCH:
+            while not bench.link.bursts or bench.link.open:
+                await ctx.tick()
+        ctx.set(bench.dut.silent, 1 << LEAN.lanes)
+        await ctx.tick().repeat(200)
+        assert not ctx.get(bench.dut.result.valid)
+        ctx.set(bench.dut.silent, 0)
+        assert (await bench.result(ctx)).status is Status.OK
+
+    bench.run(process)
+
+
 @pytest.mark.parametrize("in_flight", [1, 2])
 @_both
 def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
@@ -474,6 +497,87 @@ class _Once(dict[int, int]):
 
     def get(self, place: int, default: int = 0) -> int:  # type: ignore[override]
         return self.pop(place, default)
+
+
+async def _left_over(ctx: Any, bench: PathBench) -> None:
+    """Runs a transfer whose list of 64 entries is still being read when it has ended: its stream needs one of them."""
+    asked, memory = bench.asked(512, pages=[0x1000]), bench.lists[0]
+    await bench.begin(ctx, replace(asked, pages=64))
+    while not memory.bursts:
+        await ctx.tick()
+    memory.latency = 1000
+    assert (await bench.result(ctx, alone=False)).status is Status.OK
+    await ctx.tick().repeat(20)
+    assert memory.open
+
+
+@pytest.mark.parametrize(("config", "place"), [(LEAN, 0xF000), (SINGLE, 0xEF40)])
+@_both
+def test_a_list_that_is_read_behind_the_result(operation: Operation, config: EngineConfig, place: int) -> None:
+    """The path says so until nothing more is read of it, also where its second 16 entries cross 4 KiB, which the reader
+    of a path with one list asks for one after the other."""
+    bench = PathBench(config.replace(page_lists=True), operation, seed=3, pauses=0.0)
+    bench._lists_end = place
+    dut, memory = bench.dut, bench.lists[0]
+
+    async def process(ctx: Any) -> None:
+        await _left_over(ctx, bench)
+        while ctx.get(dut.listing):
+            await ctx.tick()
+        read = len(memory.bursts)
+        for _ in range(300):
+            assert not (memory.open or ctx.get(dut.lists.arvalid) or ctx.get(dut.listing))
+            await ctx.tick()
+        assert len(memory.bursts) == read
+
+    bench.run(process)
+
+
+@_both
+def test_a_list_that_is_left_over_at_a_silent_port(operation: Operation) -> None:
+    """The port counts as isolated until it answers. A transfer that needs none of it is not ended for it, until another
+    one is aborted: then the port's unit is stopped, and transfers wait for it."""
+    bench = PathBench(LEAN.replace(page_lists=True), operation, seed=3, pauses=0.0)
+    dut, silent = bench.dut, 1 << len(bench.dut.silent) - 1
+
+    async def process(ctx: Any) -> None:
+        await _left_over(ctx, bench)
+        assert ctx.get(dut.listing) and not ctx.get(dut.isolated)
+        ctx.set(dut.silent, silent)
+        bench.lists[0].silent = True
+        assert ctx.get(dut.listing) and ctx.get(dut.isolated) == silent
+        if operation is Operation.OFFLOAD:
+            for each in bench.lanes:
+                each.latency = 300
+            for wanted in (Status.OK, Status.ABORTED, Status.PAGE_LIST_READ_TIMEOUT, Status.PAGE_LIST_READ_TIMEOUT):
+                await bench.begin(ctx, bench.asked(1024))
+                if wanted is Status.ABORTED:
+                    ctx.set(dut.abort, 1)
+                found = await bench.result(ctx, alone=False)
+                ctx.set(dut.abort, 0)
+                assert found.status is wanted
+                assert ctx.get(dut.isolated) == silent
+        ctx.set(dut.silent, 0)
+        bench.lists[0].silent = False
+        while bench.lists[0].open:
+            await ctx.tick()
+        await ctx.tick().repeat(20)
+        assert not ctx.get(dut.isolated) and not ctx.get(dut.listing)
+
+    bench.run(process)
+
+
+@_both
+def test_all_bits_of_the_length_of_a_list_count(operation: Operation) -> None:
+    bench = PathBench(LEAN.replace(page_lists=True), operation, seed=3, pauses=0.0)
+    asked = bench.asked(512, pages=[0x1000])
+
+    async def process(ctx: Any) -> None:
+        for bit in range(PAGES_BITS):
+            await bench.begin(ctx, replace(asked, pages=1 << bit))
+            assert (await bench.result(ctx)).status is Status.OK, f"bit {bit}"
+
+    bench.run(process)
 
 
 def test_a_list_is_given_again_after_an_error() -> None:
