@@ -16,7 +16,7 @@ from cdma.driver import library
 from cdma.driver.access import Registers
 from cdma.driver.layout import REGISTERS, mask
 from cdma.driver.library import Pages, Ring, State, WriteBackRing
-from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Status, Window
+from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status, Window
 from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["OWN_TAGS", "Caches", "Driver", "DriverError", "Memories", "TransferError"]
@@ -138,14 +138,14 @@ class Driver:
         self.relax = relax
         self.state = State()
         self._thread = threading.local()
-        self._records: dict[int, WriteBackRing] = {}
-        self._hooks = library.Hooks(reset_time_limit, record_polls, library.GO_ON(self._guarded(self._go_on)))
+        self._records: dict[int, list[WriteBackRing]] = {}
+        self._hooks = library.Hooks(reset_time_limit, record_polls, library.WRITE(self._guarded(registers.write32)),
+                                    library.READ(self._guarded(registers.read32, True)),
+                                    library.GO_ON(self._guarded(self._go_on, True)))
         for name, hook in _cache_hooks(caches).items() if caches is not None else ():
             kind = library.PLACE if name in ("clean", "invalidate") else library.BUFFER
             setattr(self._hooks, name, kind(self._guarded(hook)))
-        self._access = (library.WRITE(self._guarded(lambda _, offset, value: registers.write32(offset, value))),
-                        library.READ(self._guarded(lambda _, offset: registers.read32(offset))))
-        self._run("init", ctypes.pointer(self._hooks), *self._access)
+        self._run("start", ctypes.pointer(self._hooks))
         self.state.polls = polls
 
     # How the driver in C is called.
@@ -156,40 +156,50 @@ class Driver:
             self.relax()
         return 1
 
-    def _guarded(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+    def _guarded(self, hook: Callable[..., Any], answers: bool = False) -> Callable[..., None]:
         """A hook for C, which no exception passes: it is kept, and nothing more is called until the call has ended."""
-        def call(*arguments: Any) -> Any:
-            if getattr(self._thread, "error", None) is None:
-                try:
-                    return hook(*arguments)
-                except BaseException as error:
-                    self._thread.error = error
-            return 0
+        def call(answer: Any, *arguments: Any) -> None:
+            try:
+                found = hook(*arguments)
+                if answers:
+                    answer[0] = found
+                answer[1] = 1
+            except BaseException as error:
+                answer[1] = 0
+                self._thread.error = error
 
         return call
 
-    def _call(self, name: str, *arguments: Any) -> int:
+    def _call(self, name: str, *arguments: Any, of: int = 0) -> int:
         """What a function in C returns that takes the engine first."""
-        return self._called(library.function(name), self.state, *arguments)
+        return self._called(name, self.state, *arguments, of=of)
 
-    def _called(self, function: Any, *arguments: Any) -> int:
+    def _called(self, name: str, *arguments: Any, of: int = 0) -> int:
+        """What a function in C returns; ``of`` are the operations in whose directions it does something, their sum."""
+        function: Any = library.function(name)
+        raised: Any = library.function("raised")
         for value, kind in zip(arguments, function.argtypes, strict=True):
             _check(value, kind)
         self._thread.error = None
-        found = function(*arguments)
-        error, self._thread.error = self._thread.error, None
-        if error is not None:
-            raise error
+        raised(self.state, 0)
+        try:
+            found = function(*arguments)
+        finally:
+            ended = raised(self.state, of)
+        if ended:
+            error, self._thread.error = self._thread.error, None
+            # None: a signal's exception came before the first line of a hook, and Python has dropped it.
+            raise KeyboardInterrupt if error is None else error
         return found
 
-    def _run(self, name: str, *arguments: Any) -> None:
+    def _run(self, name: str, *arguments: Any, of: int = 0) -> None:
         """Call a function that returns a code."""
-        _raise(self._call(name, *arguments))
+        _raise(self._call(name, *arguments, of=of))
 
-    def _transfer(self, name: str, *arguments: Any) -> Completion | None:
+    def _transfer(self, name: str, *arguments: Any, of: int) -> Completion | None:
         """Call a function that returns a status, and has a result."""
         result = library.Result()
-        code = self._call(name, *arguments, result)
+        code = self._call(name, *arguments, result, of=of)
         if code == Code.PENDING:
             return None
         if code < 0:
@@ -200,8 +210,8 @@ class Driver:
             raise TransferError(done)
         return done
 
-    def _finished(self, name: str, *arguments: Any) -> Completion:
-        done = self._transfer(name, *arguments)
+    def _finished(self, name: str, *arguments: Any, of: int) -> Completion:
+        done = self._transfer(name, *arguments, of=of)
         assert done is not None
         return done
 
@@ -225,7 +235,7 @@ class Driver:
         TransferError
             If its status is not OK.
         """
-        return self._finished("offload", source, destination, raw_bytes, capacity, coding)
+        return self._finished("offload", source, destination, raw_bytes, capacity, coding, of=Operation.OFFLOAD)
 
     def prefetch(self, source: int, destination: int, packed_bytes: int, raw_bytes: int, coding: int,
                  crc: int) -> Completion:
@@ -233,16 +243,18 @@ class Driver:
 
         Errors: as :meth:`offload`.
         """
-        return self._finished("prefetch", source, destination, packed_bytes, raw_bytes, coding, crc)
+        return self._finished("prefetch", source, destination, packed_bytes, raw_bytes, coding, crc,
+                              of=Operation.PREFETCH)
 
     def offload_pages(self, source: int, pages: Pages, raw_bytes: int, capacity: int, coding: int) -> Completion:
         """As :meth:`offload`, into pages of link memory; ``pages`` of the completion are used, the others are free."""
-        return self._finished("offload_pages", source, pages, raw_bytes, capacity, coding)
+        return self._finished("offload_pages", source, pages, raw_bytes, capacity, coding, of=Operation.OFFLOAD)
 
     def prefetch_pages(self, pages: Pages, destination: int, packed_bytes: int, raw_bytes: int, coding: int,
                        crc: int) -> Completion:
         """As :meth:`prefetch`, from pages of link memory."""
-        return self._finished("prefetch_pages", pages, destination, packed_bytes, raw_bytes, coding, crc)
+        return self._finished("prefetch_pages", pages, destination, packed_bytes, raw_bytes, coding, crc,
+                              of=Operation.PREFETCH)
 
     def submit(self, given: Descriptor) -> None:
         """Queue a descriptor through the registers, without waiting.
@@ -252,7 +264,7 @@ class Driver:
         DriverError
             ARGUMENT, TAG or FULL.
         """
-        self._run("submit", _descriptor(given))
+        self._run("submit", _descriptor(given), of=given.operation)
 
     def poll(self, operation: int) -> Completion | None:
         """The oldest completion of submitted descriptors of a direction, or None if there is none yet. Completions of
@@ -265,14 +277,14 @@ class Driver:
         TransferError
             If its status is not OK; the completion is taken.
         """
-        return self._transfer("poll", operation)
+        return self._transfer("poll", operation, of=operation)
 
     def wait(self, operation: int) -> Completion:
         """Wait for the oldest completion of submitted descriptors; after TIMEOUT it can be called again.
 
         Errors: as :meth:`poll`, and TIMEOUT.
         """
-        return self._finished("wait", operation)
+        return self._finished("wait", operation, of=operation)
 
     def take_buffers(self, given: Descriptor) -> None:
         """The buffers of a submitted descriptor are the processor's again: call it after its completion, before the
@@ -312,7 +324,7 @@ class Driver:
         DriverError
             REFUSED, if it is outside the link's window.
         """
-        _raise(self._called(library.function("ring_enable"), ring))
+        _raise(self._called("ring_enable", ring))
 
     def ring_disable(self, ring: Ring) -> None:
         """Let the engine read no more of the ring, and wait until it has stopped; what was read is still done.
@@ -322,7 +334,7 @@ class Driver:
         DriverError
             TIMEOUT.
         """
-        _raise(self._called(library.function("ring_disable"), ring))
+        _raise(self._called("ring_disable", ring))
 
     def ring_submit(self, ring: Ring, given: Descriptor) -> None:
         """Put a descriptor into the ring, and tell the engine; its completion comes as after ``submit``.
@@ -332,7 +344,7 @@ class Driver:
         DriverError
             ARGUMENT, TAG, RING_DISABLED or FULL.
         """
-        _raise(self._called(library.function("ring_submit"), ring, _descriptor(given)))
+        _raise(self._called("ring_put", ring, _descriptor(given), of=ring.operation))
 
     def write_back_init(self, operation: int, memory: Any, address: int, entries: int) -> WriteBackRing:
         """Let the engine write the completions of a direction to a new ring.
@@ -350,9 +362,14 @@ class Driver:
         DriverError
             ARGUMENT, NOT_BUILT, RING_SIZE, TIMEOUT or REFUSED.
         """
-        ring = self._new_ring("write_back_init", WriteBackRing(), operation, memory, address, entries)
-        self._records[operation] = ring
-        return ring
+        ring, kept = WriteBackRing(), self._records.setdefault(operation, [])
+        kept.append(ring)    # before C has it
+        try:
+            return self._new_ring("write_back_init", ring, operation, memory, address, entries)
+        finally:
+            has = ctypes.cast(self.state.records[operation == Operation.PREFETCH], ctypes.c_void_p).value
+            # Where there is no new ring, the engine may still write to the old one.
+            kept[:] = [ring] if has == ctypes.addressof(ring) else [each for each in kept if each is not ring]
 
     def write_back_disable(self, operation: int) -> None:
         """Disable the write-back ring of a direction, if there is one, and wait until no record is being written.
@@ -364,7 +381,7 @@ class Driver:
         DriverError
             ARGUMENT or TIMEOUT.
         """
-        self._run("write_back_disable", operation)
+        self._run("write_back_disable", operation, of=operation)
 
     def set_coalescing(self, operation: int, count: int, cycles: int) -> None:
         """Report completions of a write-back ring together; errors are reported at once.
@@ -394,8 +411,7 @@ class Driver:
         if not content.flags.writeable or content.size < need:
             raise DriverError(Code.ARGUMENT, f"the memory of the ring must be a writable buffer of {need} bytes")
         ring.memory = content    # lives as long as the ring
-        _raise(self._called(library.function(function), ring, self.state, operation, content.ctypes.data, address,
-                            entries))
+        _raise(self._called(function, ring, self.state, operation, content.ctypes.data, address, entries, of=operation))
         return ring
 
     # The whole engine.
@@ -411,7 +427,7 @@ class Driver:
         DriverError
             RESET, if it does not end.
         """
-        self._run("reset")
+        self._run("reset", of=Operation.OFFLOAD + Operation.PREFETCH)
 
     def drain(self, operation: int) -> None:
         """End all transfers of a direction, and wait until the engine uses no buffer of it any more.
@@ -424,7 +440,7 @@ class Driver:
         DriverError
             TIMEOUT: a memory does not answer, and may still be accessed while ``isolated`` says so.
         """
-        self._run("drain", operation)
+        self._run("drain", operation, of=operation)
 
     def abort(self, operation: int) -> None:
         """End the oldest running transfer of a direction; its completion has the status ABORTED unless it was done."""

@@ -18,18 +18,22 @@ __all__ = ["BUFFER", "GO_ON", "PLACE", "READ", "WRITE", "Attributes", "Counters"
            "Result", "Ring", "State", "Window", "WriteBackRing", "function", "text"]
 
 _SOURCE = "driver.c"
-GO_ON = CFUNCTYPE(c_int)
-PLACE = CFUNCTYPE(None, c_void_p, c_uint32)
-BUFFER = CFUNCTYPE(None, c_int, c_uint64, c_uint64)
-WRITE = CFUNCTYPE(None, c_void_p, c_uint32, c_uint32)
-READ = CFUNCTYPE(c_uint32, c_void_p, c_uint32)
+_ANSWER = POINTER(c_uint32)
+GO_ON = CFUNCTYPE(None, _ANSWER)
+PLACE = CFUNCTYPE(None, _ANSWER, c_void_p, c_uint32)
+BUFFER = CFUNCTYPE(None, _ANSWER, c_int, c_uint64, c_uint64)
+WRITE = CFUNCTYPE(None, _ANSWER, c_uint32, c_uint32)
+READ = CFUNCTYPE(None, _ANSWER, c_uint32)
 
 
 class Hooks(Structure):
-    """What the driver calls, and two of its numbers; ``go_on`` says whether a call that polls does so any longer."""
+    """What the driver calls, and two of its numbers; ``go_on`` says whether a call that polls does so any longer. The
+    first argument of all is where the result goes, and behind it a 1 when the hook has come to its end."""
 
-    _fields_ = (("reset_time_limit", c_ulong), ("record_polls", c_ulong), ("go_on", GO_ON), ("clean", PLACE),
-                ("invalidate", PLACE), ("before_read", BUFFER), ("before_write", BUFFER), ("after_write", BUFFER))
+    _fields_ = (("reset_time_limit", c_ulong), ("record_polls", c_ulong), ("write", WRITE), ("read", READ),
+                ("go_on", GO_ON), ("clean", PLACE), ("invalidate", PLACE), ("before_read", BUFFER),
+                ("before_write", BUFFER), ("after_write", BUFFER), ("engine", c_void_p),
+                ("enabled", c_int * 2))
 
 
 class WriteBackRing(Structure):
@@ -44,7 +48,7 @@ class State(Structure):
     (``calls``) and those without a completion yet (``late``), submitted descriptors whose completion was not returned
     (``pending``), and the write-back ring that completions come from (``records``)."""
 
-    _fields_ = (("bus", POINTER(Hooks)), ("write", WRITE), ("read", READ), ("polls", c_ulong),
+    _fields_ = (("bus", POINTER(Hooks)), ("write", c_void_p), ("read", c_void_p), ("polls", c_ulong),
                 *((name, c_uint32) for name in ("lanes", "beat_bytes", "link_beat_bytes", "address_bits", "block_bytes",
                                                 "queue_depth")),
                 *((name, c_int) for name in ("crc", "narrowing", "page_lists", "address_windows",
@@ -103,7 +107,7 @@ class Counters(Structure):
 
 _TENSOR = (c_uint64, c_uint64, c_uint64, c_uint64, c_uint32)
 _ENGINE: dict[str, tuple[Any, ...]] = {
-    "init": (POINTER(Hooks), WRITE, READ), "reset": (), "capacity": (c_uint64,),
+    "start": (POINTER(Hooks),), "raised": (c_uint32,), "reset": (), "capacity": (c_uint64,),
     "offload": (*_TENSOR, POINTER(Result)), "prefetch": (*_TENSOR, c_uint32, POINTER(Result)),
     "offload_pages": (c_uint64, POINTER(Pages), c_uint64, c_uint64, c_uint32, POINTER(Result)),
     "prefetch_pages": (POINTER(Pages), c_uint64, c_uint64, c_uint64, c_uint32, c_uint32, POINTER(Result)),
@@ -121,7 +125,7 @@ _ENGINE: dict[str, tuple[Any, ...]] = {
 _RINGS: dict[str, tuple[Any, ...]] = {
     "ring_init": (POINTER(Ring), POINTER(State), c_uint32, c_void_p, c_uint64, c_uint32),
     "ring_enable": (POINTER(Ring),), "ring_disable": (POINTER(Ring),),
-    "ring_submit": (POINTER(Ring), POINTER(Descriptor)),
+    "ring_put": (POINTER(Ring), POINTER(Descriptor)),
     "write_back_init": (POINTER(WriteBackRing), POINTER(State), c_uint32, c_void_p, c_uint64, c_uint32),
 }
 """Arguments of the functions that take a ring first."""

@@ -75,12 +75,14 @@ def write_board(board: str, config: EngineConfig, tensor: bytes, coding: int, fo
     device = fpga(board)
     compiler()
     folder.mkdir(parents=True, exist_ok=True)
+    verilog = folder / f"{config.name}.v"
+    verilog.unlink(missing_ok=True)     # of a project that was there before, with other parameters
     platform = radiona_ulx3s.Platform(device=device, toolchain="trellis")
     module = MT48LC16M16(CLOCK_HZ, "1:1")
     with plain_errors():
         phy = GENSDRPHY(platform.request("sdram"), CLOCK_HZ)
         soc = CdmaSoC(platform, CLOCK_HZ, config, crg=_Clocks(platform), uart_name="serial",
-                      verilog=folder / f"{config.name}.v", dram=(phy, module))
+                      verilog=verilog, dram=(phy, module))
         rom = firmware(soc, tensor, coding, folder / "firmware")
         soc.rom.mem.init = soc.words(rom)
         soc.rom.mem.depth = len(soc.rom.mem.init)

@@ -16,6 +16,7 @@ from litex.soc.interconnect.csr_eventmanager import SharedIRQ
 from migen import ClockSignal, Instance, ResetSignal, Signal
 
 from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.files import write_file
 from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.hdl.generate.handover.c_header import c_header
 from cdma.hdl.generate.handover.files import DRIVER, driver
@@ -86,7 +87,7 @@ class CDMA(LiteXModule):
         self.specials += Instance(config.name, **pins)    # type: ignore[operator]
         if not verilog.exists():
             verilog.parent.mkdir(parents=True, exist_ok=True)
-            verilog.write_text("".join(emit(config).sources.values()), encoding="utf-8")
+            write_file(verilog, "".join(emit(config).sources.values()))
         platform.add_source(str(verilog))
 
     @property
@@ -139,7 +140,7 @@ def add_cdma(soc: Any, config: EngineConfig, *, name: str = "dma", origin: int |
     origin : int, optional
         Address of the registers; LiteX chooses one when not given.
     verilog : Path, optional
-        As for :class:`CDMA`; ``build/NAME.v`` when not given.
+        As for :class:`CDMA`; when not given, ``build/NAME.v``, which is generated each time.
     crossbar : optional
         ``soc.sdram.crossbar``, where the main RAM is DRAM. The processor must see that memory without the L2 cache of
         LiteX (``l2_cache_size=0``), which knows nothing of the engine's writes.
@@ -155,7 +156,10 @@ def add_cdma(soc: Any, config: EngineConfig, *, name: str = "dma", origin: int |
         If the engine's addresses or bursts do not fit the bus, or the name would hide names of the driver.
     """
     _check(soc, config, name, crossbar)
-    module = CDMA(soc.platform, config, verilog or Path("build") / f"{config.name}.v")
+    if verilog is None:
+        verilog = Path("build") / f"{config.name}.v"
+        verilog.unlink(missing_ok=True)     # that of another configuration may have the same name
+    module = CDMA(soc.platform, config, verilog)
     soc.add_module(name=name, module=module)
     registers = module.registers
     if soc.bus.standard == "wishbone":

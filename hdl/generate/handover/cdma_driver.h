@@ -454,18 +454,19 @@ CDMA_INLINE int cdma_set_link_attributes(struct cdma *engine, const struct cdma_
     return cdma_set_attributes(engine, CDMA_REG_LINK_ATTRIBUTES, chosen);
 }
 
-/* The bits of STATUS that say that a port of a direction is isolated. */
-CDMA_INLINE uint32_t cdma_isolated_mask(unsigned operation)
+/* The bits of STATUS that say that a port of a direction is isolated. An offload reads page lists at the link. */
+CDMA_INLINE uint32_t cdma_isolated_mask(const struct cdma *engine, unsigned operation)
 {
     return operation == CDMA_OPERATION_PREFETCH
         ? CDMA_REG_STATUS_LINK_READ_ISOLATED_MASK | CDMA_REG_STATUS_LANE_WRITE_ISOLATED_MASK
-        : CDMA_REG_STATUS_LANE_READ_ISOLATED_MASK | CDMA_REG_STATUS_LINK_WRITE_ISOLATED_MASK;
+        : CDMA_REG_STATUS_LANE_READ_ISOLATED_MASK | CDMA_REG_STATUS_LINK_WRITE_ISOLATED_MASK
+          | (engine->page_lists ? CDMA_REG_STATUS_LINK_READ_ISOLATED_MASK : 0);
 }
 
 /* Whether a port may still access the memory of a transfer of a direction that was reported as timed out or aborted. */
 CDMA_INLINE int cdma_isolated(const struct cdma *engine, unsigned operation)
 {
-    return (engine->read(engine->bus, CDMA_REG_STATUS) & cdma_isolated_mask(operation)) != 0;
+    return (engine->read(engine->bus, CDMA_REG_STATUS) & cdma_isolated_mask(engine, operation)) != 0;
 }
 
 /*
@@ -740,6 +741,16 @@ CDMA_INLINE int cdma_copy_record(struct cdma *engine, unsigned operation, uint32
 }
 
 /*
+ * Completions of write-back records from TAIL on that were taken from memory, before their responses failed, are in the
+ * registers too: remove them. The ring is disabled: used by the functions below.
+ */
+CDMA_INLINE void cdma_pop_taken(struct cdma *engine, unsigned operation, uint32_t taken)
+{
+    while (taken--)
+        cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
+}
+
+/*
  * Take the next record of the write-back ring; whether there is one: used by cdma_take. Now and then, when there is
  * none, asks whether the ring is still enabled. If not, the last records are taken; then completions are in the
  * registers.
@@ -747,7 +758,6 @@ CDMA_INLINE int cdma_copy_record(struct cdma *engine, unsigned operation, uint32
 CDMA_INLINE int cdma_take_record(struct cdma *engine, unsigned operation, uint32_t *words)
 {
     struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
-    uint32_t taken;
 
     if (cdma_copy_record(engine, operation, words)) {
         if (ring->misses < CDMA_WRITE_BACK_POLLS)
@@ -764,13 +774,21 @@ CDMA_INLINE int cdma_take_record(struct cdma *engine, unsigned operation, uint32
         ring->misses = CDMA_WRITE_BACK_POLLS;
         return 1;
     }
-    /* A record whose write failed, and records behind it, may have been in memory, and taken; their completions are in
-     * the registers too. */
-    for (taken = ring->index - cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_TAIL);
-         taken & (ring->entries - 1); taken--)
-        cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
+    cdma_pop_taken(engine, operation, (ring->index - cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_TAIL))
+                                      & (ring->entries - 1));
     engine->records[cdma_direction(operation)] = 0;
     return 0;
+}
+
+/* Count a completion that is taken: used by the functions below. */
+CDMA_INLINE void cdma_count_taken(struct cdma *engine, unsigned direction, const uint32_t *words)
+{
+    uint32_t status = CDMA_FIELD(words[1], CDMA_CHANNEL_COMPLETION_1_STATUS);
+    uint32_t *open = words[0] >= CDMA_OWN_TAGS ? &engine->late[direction] : &engine->pending[direction];
+
+    /* An entry that could not be read stays in its ring, and is completed when it is read again. */
+    if (*open && status != CDMA_STATUS_DESCRIPTOR_READ_ERROR && status != CDMA_STATUS_DESCRIPTOR_READ_TIMEOUT)
+        (*open)--;
 }
 
 /* Take the oldest completion of a direction, whatever its tag; CDMA_E_PENDING if there is none, else its status. */
@@ -800,14 +818,7 @@ CDMA_INLINE int cdma_take(struct cdma *engine, unsigned operation, struct cdma_r
     result->cycles = words[8] | (uint64_t)words[9] << 32;
     result->place = words[10] | (uint64_t)words[11] << 32;
     result->pages = engine->page_lists ? words[12] : 0;
-    if (result->tag >= CDMA_OWN_TAGS) {
-        if (engine->late[direction])
-            engine->late[direction]--;
-    } else if (result->status != CDMA_STATUS_DESCRIPTOR_READ_ERROR) {
-        /* An entry that could not be read stays in its ring, and is completed when it is read again. */
-        if (engine->pending[direction])
-            engine->pending[direction]--;
-    }
+    cdma_count_taken(engine, direction, words);
     return (int)result->status;
 }
 
@@ -1143,16 +1154,16 @@ CDMA_INLINE uint32_t cdma_unread(struct cdma *engine, unsigned operation)
  */
 CDMA_INLINE int cdma_drain(struct cdma *engine, unsigned operation)
 {
-    uint32_t busy = cdma_isolated_mask(operation)
-                    | (operation == CDMA_OPERATION_PREFETCH ? CDMA_REG_STATUS_PREFETCH_BUSY_MASK
-                                                            : CDMA_REG_STATUS_OFFLOAD_BUSY_MASK);
     unsigned direction = cdma_direction(operation);
-    uint32_t waiting, running, completions;
+    uint32_t busy, waiting, running, completions;
     unsigned long polls = 0;
     int error;
 
     if (!engine || !cdma_operation_known(operation))
         return CDMA_E_ARGUMENT;
+    busy = cdma_isolated_mask(engine, operation)
+           | (operation == CDMA_OPERATION_PREFETCH ? CDMA_REG_STATUS_PREFETCH_BUSY_MASK
+                                                   : CDMA_REG_STATUS_OFFLOAD_BUSY_MASK);
     error = cdma_stop_ring(engine, operation);
     if (!error)
         error = cdma_write_back_disable(engine, operation);
@@ -1280,17 +1291,42 @@ CDMA_INLINE int cdma_ring_submit(struct cdma_ring *ring, const struct cdma_descr
     return 0;
 }
 
+/* Leave the write-back ring of a direction, which is disabled: used by cdma_write_back_init. */
+CDMA_INLINE void cdma_leave_records(struct cdma *engine, unsigned operation)
+{
+    unsigned direction = cdma_direction(operation);
+    struct cdma_write_back *ring = engine->records[direction];
+    uint32_t late = engine->late[direction], pending = engine->pending[direction];
+    uint32_t tail, words[13];
+    struct cdma_write_back before;
+
+    if (!ring)
+        return;
+    before = *ring;
+    tail = cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_TAIL);
+    while (ring->index != tail && cdma_copy_record(engine, operation, words))
+        cdma_count_taken(engine, direction, words);
+    if (ring->index != tail) {
+        /* More records were taken than TAIL counts. Of the others from TAIL on, completions stay in the registers. */
+        *ring = before;
+        engine->late[direction] = late;
+        engine->pending[direction] = pending;
+        cdma_pop_taken(engine, operation, (ring->index - tail) & (ring->entries - 1));
+    }
+    engine->records[direction] = 0;
+}
+
 /*
  * Let the engine write the completions of a direction to a new ring: `memory` is its address for the processor,
  * `address` the one on the link. From then on cdma_poll, cdma_wait and blocking calls look into memory, and read a
  * register only now and then. The processor must see what the engine writes: memory that is not coherent has to be
  * mapped uncached, or CDMA_CACHE_INVALIDATE be defined. Records of a ring that was there before are lost, if they were
- * not taken.
+ * not taken. CDMA_E_TIMEOUT: the link has not answered a record of it, which may still be written.
  */
 CDMA_INLINE int cdma_write_back_init(struct cdma_write_back *ring, struct cdma *engine, unsigned operation,
                                        volatile uint32_t *memory, uint64_t address, uint32_t entries)
 {
-    unsigned direction = cdma_direction(operation);
+    unsigned long polls = 0;
     uint32_t word;
     int error;
 
@@ -1303,7 +1339,10 @@ CDMA_INLINE int cdma_write_back_init(struct cdma_write_back *ring, struct cdma *
     error = cdma_write_back_disable(engine, operation);
     if (error)
         return error;
-    engine->records[direction] = 0;
+    while (engine->read(engine->bus, CDMA_REG_STATUS) & CDMA_REG_STATUS_LINK_WRITE_ISOLATED_MASK)
+        if (cdma_gives_up(engine, &polls))
+            return CDMA_E_TIMEOUT;
+    cdma_leave_records(engine, operation);
     ring->memory = memory;
     ring->entries = entries;
     ring->index = ring->misses = 0;
@@ -1319,7 +1358,7 @@ CDMA_INLINE int cdma_write_back_init(struct cdma_write_back *ring, struct cdma *
     cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_CONTROL, CDMA_WRITE_BACK_CONTROL_ENABLE_MASK);
     if (cdma_read_channel(engine, operation, CDMA_CHANNEL_REFUSED) & CDMA_CHANNEL_REFUSED_WRITE_BACK_MASK)
         return CDMA_E_REFUSED;
-    engine->records[direction] = ring;
+    engine->records[cdma_direction(operation)] = ring;
     return 0;
 }
 

@@ -155,6 +155,17 @@ puts [format "{name} on %s, Vivado %s, %s MHz asked for: slack %s ns, %.1f MHz" 
     $part [version -short] $mhz $slack [expr {{1000.0 / ($period - $slack)}}]]
 """
 
+_LIMITS = """\
+# A limit of a crossing is a period of the clock that is asked for.
+set limits [open [file join $here {file}]]
+set text [read $limits]
+close $limits
+set limits [open [file join $folder {file}] w]
+puts -nonewline $limits [regsub -all {{datapath_only \\S+}} $text "datapath_only [format %.3f $period]"]
+close $limits
+read_xdc [file join $folder {file}]
+"""
+
 
 def form(design: Verilog) -> str:
     """The form that Vivado shows for the IP: its name alone, since a generated module has no parameters."""
@@ -195,7 +206,7 @@ def routing(design: Verilog) -> str:
     limits = crossings(design)
     return _ROUTE.format(
         name=design.name, sources=" ".join(design.sources), clocks=" ".join(["aclk", *["link_aclk"] * bool(limits)]),
-        crossings="".join(f"read_xdc [file join $here {name}]\n" for name in limits))
+        crossings="".join(_LIMITS.format(file=file) for file in limits))
 
 
 def _registers(config: EngineConfig) -> Iterator[str]:

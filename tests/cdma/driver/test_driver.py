@@ -3,7 +3,11 @@ tests/verif/engine/test_handover.py."""
 
 from __future__ import annotations
 
+import ctypes
 import re
+import signal
+import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -24,10 +28,10 @@ from cdma.driver import (
     error_text,
     library,
 )
-from cdma.driver.layout import REGISTERS
+from cdma.driver.layout import REGISTERS, mask
 from cdma.golden.c import compiled
 from cdma.golden.codec import blocks
-from cdma.golden.engine import Memory, Operation, Status, Window
+from cdma.golden.engine import Completion, Memory, Operation, Status, Window
 from cdma.hdl.config.engine import load_engine
 from tests.cdma.driver.systems import BACK, BUILT, CODING, LINK, RING, STREAM, Halting, System
 from tests.docs.pages import ROOT, table
@@ -263,6 +267,81 @@ def test_completions_from_memory() -> None:
         assert not system.registers._values[REGISTERS["OFFLOAD_WRITE_BACK_CONTROL"].offset]
 
 
+@pytest.mark.parametrize("status", [Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT])
+def test_an_entry_that_could_not_be_read_is_still_to_come(status: Status) -> None:
+    """Its completion is no descriptor's: a blocking call is refused until those of all descriptors were taken."""
+    system = System()
+    driver = system.driver
+    ring = driver.ring_init(_OFFLOAD, system.ring(4), RING, 4)
+    system.registers.halted = True
+    driver.ring_submit(ring, system.offload(1))
+    system.registers._channels[_OFFLOAD].done.append(Completion(tag=0, status=status, operation=0))
+    with pytest.raises(TransferError) as caught:
+        driver.wait(_OFFLOAD)
+    assert caught.value.completion.status is status
+    _refused(Code.BUSY, driver.offload, 0, STREAM, 4096, 8192, CODING)
+    system.registers.halted = False
+    driver.ring_enable(ring)
+    assert driver.wait(_OFFLOAD).tag == 1
+    assert driver.offload(0, STREAM, 4096, 8192, CODING).status is Status.OK
+
+
+@pytest.mark.parametrize(("taken", "lost"), [(2, 0), (3, 0), (4, 0), (1, 1), (0, 2)])
+def test_a_new_ring_for_records_after_one_that_failed(taken: int, lost: int) -> None:
+    """Two records were written; of the third one the response failed, but it is in memory, and so is the fourth. Those
+    that were taken do not come again, those that were not are lost up to the third one, and nothing else is."""
+    system = System(record_polls=100)
+    driver, channel, memory = system.driver, system.registers._channels[_OFFLOAD], system.ring(8)
+    driver.write_back_init(_OFFLOAD, memory, RING, 8)
+    for tag in range(2):
+        driver.submit(system.offload(tag))
+    channel.recorded = False
+    system.registers._values[REGISTERS["OFFLOAD_WRITE_BACK_CONTROL"].offset] = 0
+    for tag in (2, 3, 4):
+        driver.submit(system.offload(tag))
+    for index in (2, 3):
+        words = memory.view("<u4")[16 * index:16 * index + 16]
+        words[:15], words[15] = np.frombuffer(channel.done[index - 2].pack(), "<u4")[:15], 1 | index << 16
+    assert [driver.wait(_OFFLOAD).tag for _ in range(taken)] == [*range(taken)]
+    driver.write_back_init(_OFFLOAD, system.ring(4), RING, 4)
+    left = range(taken + lost, 5)
+    assert [driver.wait(_OFFLOAD).tag for _ in left] == [*left]
+    assert driver.poll(_OFFLOAD) is None and driver.state.pending[0] == 0
+    assert driver.offload(0, STREAM, 4096, 8192, CODING).status is Status.OK
+
+
+def test_no_new_ring_while_a_record_may_still_be_written() -> None:
+    system = System()
+    driver, status, memory = system.driver, REGISTERS["STATUS"].offset, system.ring(4)
+    first = driver.write_back_init(_PREFETCH, np.zeros(256, np.uint8), RING + 256, 4)
+    driver.drain(_PREFETCH)
+    memory[:] = 0xA5
+    system.registers._values[status] = mask("STATUS", "LINK_WRITE_ISOLATED")
+    _refused(Code.TIMEOUT, driver.write_back_init, _PREFETCH, memory, RING, 4)
+    assert (memory == 0xA5).all()
+    assert driver._records[_PREFETCH] == [first], "the engine may still write there"
+    system.registers._values[status] = 0
+    ring = driver.write_back_init(_PREFETCH, memory, RING, 4)
+    assert driver._records[_PREFETCH] == [ring]
+
+
+@pytest.mark.parametrize(("port", "of"), [
+    ("LANE_READ", [_OFFLOAD]), ("LANE_WRITE", [_PREFETCH]), ("LINK_READ", [_OFFLOAD, _PREFETCH]),
+    ("LINK_WRITE", [_OFFLOAD])])
+def test_the_ports_of_a_direction(port: str, of: list[Operation]) -> None:
+    """An offload reads page lists at the link, where they are built."""
+    for system in (System(), System(BUILT.replace(page_lists=False))):
+        listed = system.driver.state.page_lists
+        system.registers._values[REGISTERS["STATUS"].offset] = mask("STATUS", f"{port}_ISOLATED")
+        for operation in Operation:
+            isolated = operation in of and (bool(listed) or (port, operation) != ("LINK_READ", _OFFLOAD))
+            assert system.driver.isolated(operation) == isolated
+            if isolated:
+                _refused(Code.TIMEOUT, system.driver.drain, operation)
+            else:
+                system.driver.drain(operation)
+
+
 def test_numbers_that_are_refused() -> None:
     system = System()
     registers, driver = system.registers, system.driver
@@ -417,8 +496,122 @@ def test_an_exception_ends_a_call() -> None:
     with pytest.raises(KeyboardInterrupt, match="stopped"):
         driver.offload(0, STREAM, 4096, 8192, CODING)
     system.registers.before, system.registers.halted = lambda offset, value: None, False
+    wrong: Any = SimpleNamespace(read32=lambda offset: "", write32=lambda offset, value: "not used")
+    with pytest.raises(TypeError):
+        Driver(wrong)
     system.registers._work(_OFFLOAD)
     assert driver.offload(0, STREAM, 4096, 8192, CODING).status is Status.OK
+
+
+class Failing:
+    """Registers, of which the access raises that comes after ``left`` others, before it is done or after it."""
+
+    def __init__(self, registers: Halting, done: bool = False) -> None:
+        self.registers, self.done, self.left = registers, done, -1
+
+    def _access(self, call: Callable[..., int | None], *arguments: int) -> Any:
+        self.left -= 1
+        found = call(*arguments) if self.left != -1 or self.done else None
+        if self.left == -1:
+            raise OSError("no answer")
+        return found
+
+    def read32(self, offset: int) -> int:
+        return self._access(self.registers.read32, offset)
+
+    def write32(self, offset: int, value: int) -> None:
+        self._access(self.registers.write32, offset, value)
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("name", ["write_back_init", "write_back_disable", "drain", "reset", "ring_init", "submit",
+                                  "offload", "wait"])
+def test_an_exception_at_any_access(name: str, done: bool) -> None:
+    """C, which goes on with zeros, does not take the engine for idle, its ring for disabled, or a new one for its own;
+    and no ring that it has is freed."""
+    for left in range(100):
+        system = System()
+        registers, memory = Failing(system.registers, done), system.ring(4)
+        driver = Driver(registers, polls=100, record_polls=2)
+        driver.write_back_init(_OFFLOAD, memory, RING, 4)
+        for _ in range(3):      # the next record is the ring's last one
+            driver.offload(0, STREAM, 64, 128, CODING)
+        if name != "offload":
+            driver.submit(system.offload(1))
+        given: list[Any] = {"write_back_init": [_OFFLOAD, memory, RING, 4], "reset": [], "submit": [system.offload(2)],
+                            "ring_init": [_OFFLOAD, system.link[0x4000:], LINK + 0x4000, 4],
+                            "offload": [0, STREAM, 64, 128, CODING]}.get(name, [_OFFLOAD])
+        registers.left = left
+        try:
+            getattr(driver, name)(*given)
+        except OSError:
+            pass
+        else:
+            break
+        has = ctypes.cast(driver.state.records[0], ctypes.c_void_p).value
+        assert has in (None, *map(ctypes.addressof, driver._records[_OFFLOAD]))
+        if name == "wait" and not done:
+            assert driver.wait(_OFFLOAD).tag == 1, "it comes again"
+        while driver.poll(_OFFLOAD) is not None:
+            pass
+        driver.drain(_OFFLOAD)
+        assert not driver.state.pending[0] and not driver.state.late[0]
+        assert driver.offload(0, STREAM, 64, 128, CODING).status is Status.OK
+        driver.write_back_init(_OFFLOAD, memory, RING, 4)
+        assert driver.offload(0, STREAM, 64, 128, CODING).status is Status.OK
+    else:
+        pytest.fail("it always raises")
+    assert left
+
+
+def test_an_exception_while_a_ring_is_full() -> None:
+    """RING_HEAD was not read: entries that the engine has not read stay as they are."""
+    system = System()
+    registers = Failing(system.registers)
+    driver = Driver(registers, polls=100)
+    ring = driver.ring_init(_OFFLOAD, system.ring(4), RING, 4)
+    driver.ring_submit(ring, system.offload(9))
+    driver.wait(_OFFLOAD)
+    system.registers.halted = True
+    for tag in range(3):
+        driver.ring_submit(ring, system.offload(tag))
+    registers.left = 1
+    with pytest.raises(OSError, match="no answer"):
+        driver.ring_submit(ring, system.offload(3))
+    assert (ring.head, ring.tail, driver.state.pending[0]) == (1, 0, 3)
+    system.registers.halted = False
+    driver.ring_enable(ring)
+    assert [driver.wait(_OFFLOAD).tag for _ in range(3)] == [0, 1, 2] and driver.state.pending[0] == 0
+
+
+def test_a_signal_at_any_moment() -> None:
+    """Python's handler may run before the first line of a hook, where nothing catches what it raises: the call ends all
+    the same, and what C reads then is no completion."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("Python handles signals on its main thread")
+    system, lost = System(polls=1 << 20), []
+    driver = system.driver
+    system.registers.halted = True
+    driver.submit(system.offload(1))
+    before, sys.unraisablehook = sys.unraisablehook, lost.append
+    try:
+        for _ in range(1000):
+            sender = threading.Timer(0.001, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+            # It may come before the call, and where Python itself drops it, as in a finaliser, the call gives up.
+            with pytest.raises((KeyboardInterrupt, DriverError)) as ended:
+                sender.start()
+                driver.wait(_OFFLOAD)
+            sender.join()
+            assert ended.type is KeyboardInterrupt or not lost
+            if lost:
+                break
+    finally:
+        sys.unraisablehook = before
+    assert lost, "none came where it matters"
+    assert driver.state.pending[0] == 1
+    system.registers.halted = False
+    system.registers._work(_OFFLOAD)
+    assert driver.wait(_OFFLOAD).tag == 1
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,7 +250,7 @@ def test_an_ip_has_the_constraints() -> None:
     written = files(described(TWO_CLOCKS), sources())
     assert "../two_clocks_crossings.xdc" in written["two_clocks_ip/component.xml"]
     assert "two_clocks_crossings.xdc" in written["package_two_clocks.tcl"]
-    assert "read_xdc [file join $here two_clocks_crossings.xdc]\n" in written["route_two_clocks.tcl"]
+    assert "read_xdc [file join $folder two_clocks_crossings.xdc]\n" in written["route_two_clocks.tcl"]
     assert "foreach clock {aclk link_aclk} {" in written["route_two_clocks.tcl"]
     assert "      - two_clocks.xdc\n      - two_clocks_crossings.xdc\n" in written["two_clocks.core"]
     assert "`two_clocks_crossings.xdc`" in written["two_clocks_README.md"]

@@ -46,7 +46,8 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
     header = tmp_path / f"{config.name}_regs.h"
     header.write_text(c_header(config))
     macros = _macros(header)
-    engine, channel, _, *write_back = pages(config)
+    # The same for every engine, so addresses have as many bits as those of any.
+    engine, channel, _, *write_back = pages(config.replace(address_bits=64))
     for page in pages(config)[1:]:
         assert macros[f"CDMA_{page.name.upper()}_PAGE"] == page.offset
     for prefix, page in (("CDMA_REG", engine), ("CDMA_CHANNEL", channel),
@@ -86,6 +87,14 @@ def test_codings_in_c(tmp_path: Path) -> None:
         source = tmp_path / "codings.c"
         source.write_text("".join(f'#include "{name}"\n' for name in includes) + checks)
         subprocess.run(["gcc", "-std=c11", *_WARNINGS, f"-I{FOLDER}", "-fsyntax-only", str(source)], check=True)
+
+
+def test_what_is_the_same_for_every_engine() -> None:
+    """Behind that comment, headers of the least and of the most that can be built are the same."""
+    least = EngineConfig(lanes=1, address_bits=32, link_beat_bytes=16, beat_bytes=16, codings=("zvc8",), crc=False)
+    common = {c_header(config).partition("/* The same for every engine.")[2]
+              for config in (least, EngineConfig(), with_options(EngineConfig()), load_engine("smallest"))}
+    assert len(common) == 1 and "" not in common
 
 
 def test_headers_of_two_engines_go_together(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.hdl.engine.control.table import registers
 from cdma.hdl.generate.handover.files import files
 from cdma.hdl.generate.handover.ipxact import ACCESS, WRITES
-from tests.hdl.generate.designs import FAR, PRESETS, described
+from tests.hdl.generate.designs import FAR, PRESETS, TWO_CLOCKS, described
 
 _each = pytest.mark.parametrize("config", [*PRESETS.values(), FAR], ids=lambda config: config.name)
 
@@ -148,6 +148,16 @@ if _has_tcl():
         assert (tmp_path / "out/clocks.xdc").read_text() == "create_clock -name aclk -period 4.000 [get_ports aclk]\n"
         assert last == f"{config.name} on xcku5p, Vivado 2026.1, 250 MHz asked for: slack -0.444 ns, 225.0 MHz"
         assert "name a part" in _run(tmp_path / f"route_{config.name}.tcl").stderr
+
+    def test_crossings_have_the_period_that_is_asked_for(tmp_path: Path) -> None:
+        written = files(described(TWO_CLOCKS), sources())
+        write_files(tmp_path, written)
+        run = _run(tmp_path / "route_two_clocks.tcl", "xcku5p", "100", str(tmp_path / "out"))
+        assert run.returncode == 0, run.stderr
+        limits = written["two_clocks_crossings.xdc"]
+        set_there = (tmp_path / "out/two_clocks_crossings.xdc").read_text()
+        assert set_there == limits.replace(" 5.000 ", " 10.000 ") != limits
+        assert str(("read_xdc", str(tmp_path / "out/two_clocks_crossings.xdc"))) in run.stdout
 
     @_each
     def test_forms_are_accepted(config: Design, tmp_path: Path) -> None:
