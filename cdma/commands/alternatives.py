@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import picture_file
+from cdma.console.files import check_no_input, picture_file
 from cdma.console.networks import (
     ahead_option,
     densities_text,
@@ -71,6 +71,7 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """Model the step by each alternative and print them."""
     if call.plot:
+        check_no_input(call.plot, call.network, call.densities, call.profile)
         require_extra()
     with Progress() as progress:
         outcome = _outcome(call, progress)

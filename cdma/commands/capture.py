@@ -8,9 +8,9 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import check_no_input
 from cdma.console.numbers import byte_size, one_or_more
 from cdma.console.options import add_command, json_option, refuse, whole_number
 from cdma.console.output import show
@@ -130,6 +130,7 @@ def _script(call: argparse.Namespace) -> int:
 
 
 def _profile(call: argparse.Namespace) -> int:
+    check_no_input(call.profile, call.script)
     from cdma.workload.capturing import CaptureError
     from cdma.workload.capturing.profiling import Profiler, check_file
     from cdma.workload.capturing.script import Watched
@@ -152,7 +153,7 @@ def _profile(call: argparse.Namespace) -> int:
 def _run(call: argparse.Namespace, watched: Watched) -> int:
     """Run the script, and return its exit code."""
     from cdma.workload.capturing import CaptureError
-    from cdma.workload.capturing.script import run_script
+    from cdma.workload.capturing.script import run_script, within
 
     code = 0
     try:
@@ -166,7 +167,7 @@ def _run(call: argparse.Namespace, watched: Watched) -> int:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
     except Exception as error:
-        traceback.print_exception(type(error), error, _within(error, call.script))
+        traceback.print_exception(type(error), error, within(error, call.script))
         code = 1
     if watched.watcher is None and not code:
         raise ValueError(f"{call.script} called no torch.nn.Module{f' of class {call.model}' * (call.model != '*')} in "
@@ -225,14 +226,6 @@ def _choices(call: argparse.Namespace) -> dict[str, Any]:
 
 def _formats(names: list[str]) -> list[str | None]:
     return [None if name == "none" else name for name in names]
-
-
-def _within(error: BaseException, script: str) -> TracebackType | None:
-    """The traceback of an error, from the script on, without the frames that started it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != script:
-        trace = trace.tb_next
-    return trace
 
 
 def _steps(text: str) -> list[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.console.about import date_option, made_on, project_version
-from cdma.console.files import check_folder_of
+from cdma.console.files import check_folder_of, check_no_input
 from cdma.console.numbers import one_or_more, positive
 from cdma.console.options import add_command, check_raw_options, dtype_option, element_option, json_option
 from cdma.console.output import show
@@ -97,9 +97,9 @@ def run(call: argparse.Namespace) -> int:
     if call.jobs is not None and call.scheduler is not None:
         raise ValueError("--jobs is for worker processes of this machine: leave it out with --scheduler")
     paths = [Path(path) for path in call.dumps] or [shipped()]
-    if call.report is not None and any(Path(call.report).absolute() == path.absolute() for path in paths):
-        raise ValueError(f"{call.report} is a dump: give the report a name of its own")
-    check_raw_options([Path(path) for path in call.dumps], call.dtype, call.shape)
+    if call.report is not None:
+        check_no_input(call.report, *paths)
+    check_raw_options([Path(path) for path in call.dumps], call.dtype, call.shape, call.element)
     if call.report is not None:
         require_extra()
     measured(call.engine)  # refuses what was not measured before the dumps are read

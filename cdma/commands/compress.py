@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from cdma.console.files import check_folder_of
+from cdma.console.files import check_folder_of, check_no_input
 from cdma.console.options import (
     CODINGS,
     DEFAULT_BLOCK_BYTES,
@@ -69,6 +69,7 @@ def run(call: argparse.Namespace) -> int:
         refuse(call, "a line stream (--lines) has no blocks", "--coding", "--block-bytes", "--no-fallback")
     if call.output != "-":
         check_folder_of(call.output)
+        check_no_input(call.output, call.input)
     array = one_array(call.input, call.array, call.element, call.dtype)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element_bytes = call.element // 8 if call.element else own_element_bytes(array)
@@ -82,7 +83,7 @@ def run(call: argparse.Namespace) -> int:
                                         fallback=not call.no_fallback)
         form = {"block_bytes": block_bytes}
     head = b"" if call.stream else head_of(stream, raw.size, type_name(array.dtype), **form).pack()
-    write_bytes(call.output, head + stream.tobytes(), call.input)
+    write_bytes(call.output, head + stream.tobytes())
     if call.output == "-":
         return 0
     show(call, found, _text)

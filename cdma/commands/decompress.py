@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.errors import CheckError, block_size_hint
-from cdma.console.files import check_folder_of
+from cdma.console.files import check_folder_of, check_no_input
 from cdma.console.options import (
     DEFAULT_BLOCK_BYTES,
     add_command,
@@ -60,6 +60,7 @@ def run(call: argparse.Namespace) -> int:
     """Expand and write, then print sizes unless standard output is the target."""
     from cdma.golden.codec import blocks, files
     from cdma.golden.codec import lines as zvc
+    from cdma.workload.dumps.types import element_type
 
     if call.stream and call.lines and call.element is None:
         raise ValueError("a line stream does not have the element size in it: give --element 8, 16 or 32")
@@ -74,11 +75,13 @@ def run(call: argparse.Namespace) -> int:
                          f"{Path(call.output).with_suffix('.npy')}, not {call.output}")
     if not as_array and (call.dtype or call.shape):
         raise ValueError(f"--dtype and --shape are for arrays: name the output .npy, not {call.output}")
-    if call.dtype == "bfloat16":
-        raise ValueError(f".npy files have no bfloat16: give --dtype uint16 for its bits, or name the output "
-                         f"{Path(call.output).with_suffix('.bin')}, which other commands read with --dtype bfloat16")
+    if call.dtype and (kind := element_type(call.dtype)).isbuiltin == 2:
+        raise ValueError(f".npy files have no {call.dtype}: give --dtype uint{8 * kind.itemsize} for its bits, or name "
+                         f"the output {Path(call.output).with_suffix('.bin')}, which other commands read with --dtype "
+                         f"{call.dtype}")
     if call.output != "-":
         check_folder_of(call.output)
+        check_no_input(call.output, call.input)
     element_bytes = (call.element or 0) // 8
     stream = read_stream(call, call.input, "--lines", "--element", "--block-bytes")
     head = None
@@ -92,7 +95,7 @@ def run(call: argparse.Namespace) -> int:
         with block_size_hint(block_bytes, given=call.block_bytes is not None):
             raw = blocks.decompress(stream, block_bytes, raw_bytes=call.raw_bytes, crc=call.crc)
     content = _npy(raw, call.dtype or _own_type(head), call.shape) if as_array else raw.tobytes()
-    write_bytes(call.output, content, call.input)
+    write_bytes(call.output, content)
     if call.output != "-":
         print(f"{call.output}: {count(len(stream))} -> {count(raw.size)} bytes")
     return 0
@@ -132,12 +135,7 @@ def _crc(text: str) -> int:
 def _npy(raw: Any, dtype: str, shape: str | None) -> bytes:
     import numpy as np
 
-    try:
-        kind = np.dtype(dtype)
-    except TypeError as error:
-        raise ValueError(f"--dtype must be a NumPy type, such as float32, float16 or uint8, not {dtype!r}") from error
-    if kind.hasobject or kind.itemsize == 0 or kind.kind in "USMm":
-        raise ValueError(f"--dtype must be a type of numbers, not {dtype!r}")
+    kind = np.dtype(dtype)
     if raw.size % kind.itemsize:
         raise ValueError(f"the stream holds {raw.size} bytes, not a multiple of the {kind.itemsize} bytes of {dtype}")
     array = raw.view(kind)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import check_folder_of, picture_file
+from cdma.console.files import check_folder_of, check_no_input, picture_file
 from cdma.console.networks import efficiency_of, network_options, profile_for
 from cdma.console.numbers import amount, named, positive
 from cdma.console.options import (
     add_command,
+    check_raw_options,
     dtype_option,
     element_option,
     engine,
@@ -117,6 +118,8 @@ def run(call: argparse.Namespace) -> int:
     elif call.max_error is not None:
         raise ValueError("--max-error is for lossy treatments: give --lossy bfloat16 or float16")
     timing = Timing(config, _link(call) * 1e3 / call.clock, call.latency)
+    for output in filter(None, (call.output, call.plot)):
+        check_no_input(output, *call.sources, call.densities, call.profile, call.engine)
     if call.tune:
         return _tune(call, timing)
     for option in ("iterations", "plot"):
@@ -193,6 +196,7 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
     for option in _NETWORK:
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for networks, not for dumps: leave it out, or name a network")
+    check_raw_options(call.sources, call.dtype, element=call.element)
     arrays = named_arrays([Path(path) for path in sources], call.array, call.element, call.dtype)
     codings = _allowed(call, timing.config)
     found = []

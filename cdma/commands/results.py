@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def run(call: argparse.Namespace) -> int:
     paths = [Path(path) for path in (call.output, call.report) if path is not None]
     for path in paths:
         check_folder_of(path)
+    if len(set(map(os.path.realpath, paths))) < len(paths):
+        raise ValueError(f"{call.report} is the file of --output, too: give the report a name of its own")
     if call.report is not None:
         require_extra()
     with Progress() as progress:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import picture_file
+from cdma.console.files import check_no_input, picture_file
 from cdma.console.networks import (
     ahead_option,
     densities_text,
@@ -103,6 +103,8 @@ def run(call: argparse.Namespace) -> int:
         show(call, _lists(), lists_text)
         return 0
     if call.plot:
+        check_no_input(call.plot, call.network, call.densities, call.profile,
+                       call.share if isinstance(call.share, str) else None)
         require_extra()
     with Progress() as progress:
         if call.paper:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.files import picture_file
+from cdma.console.files import check_no_input, picture_file
 from cdma.console.numbers import number, one_or_more
 from cdma.console.options import add_command, configurations, core_options, json_option
 from cdma.console.output import show
@@ -93,6 +93,7 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[Any, Callab
     placing = {"device": call.part, "speed": call.speed, "seeds": call.seeds, "progress": progress}
     if call.sweep:
         if call.plot:
+            check_no_input(call.plot, call.liberty)
             require_extra()
         found = sweep(liberty=call.liberty, recipe=call.recipe, progress=progress)
         if call.plot:

@@ -38,7 +38,7 @@ seeds until they are over; a step for which they are too few counts as not passe
 that failed. A failure names the transfer, block, line and byte, the signals to look at, and the command that replays
 it. Several machines share the work with --shard, whose folders --merge joins, or as workers of a Dask cluster
 (--scheduler).
-Exit code 0 says that all steps ran and passed, 1 that one failed or was not run."""
+Exit code 0 says that all chosen steps passed, 1 that one failed or was not run."""
 
 _EXAMPLES = """\
   cdma verify tiny                                   everything once

@@ -14,7 +14,7 @@ from typing import Any
 from cdma.console.output import count
 from cdma.hdl.config.files import write_file
 
-__all__ = ["check_folder_of", "picture_file", "write_files", "written_text"]
+__all__ = ["check_folder_of", "check_no_input", "picture_file", "write_files", "written_text"]
 
 
 def check_folder_of(path: str | Path) -> None:
@@ -33,6 +33,31 @@ def check_folder_of(path: str | Path) -> None:
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(Path(path).stat().st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+
+
+def check_no_input(path: str | Path, *inputs: str | Path | None) -> None:
+    """Check that a file to be written is none that is read, before the work whose result goes into it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    inputs
+        What is read: files, folders of a dump, or names of something else; None where nothing is given.
+
+    Raises
+    ------
+    ValueError
+        If it is one of them, or of the files of such a folder, also by another path.
+    """
+    from cdma.workload.dumps.folder import MANIFEST, PARTS
+    from cdma.workload.networks.captured import NETWORK
+
+    names = (MANIFEST, NETWORK, *(f"*{suffix}" for suffix in PARTS))
+    for given in map(Path, filter(None, inputs)):
+        for each in (given, *(file for name in names for file in given.glob(name))):
+            if os.path.exists(path) and os.path.exists(each) and os.path.samefile(path, each):
+                raise ValueError(f"{path} is an input: give the output a name of its own")
 
 
 def picture_file(text: str) -> str:

@@ -222,25 +222,29 @@ def one_array(path: str, name: str | None, element: int | None, dtype: str | Non
     return next(iter(arrays.values()))
 
 
-def check_raw_options(paths: Sequence[str | Path], dtype: str | None, shape: Sequence[int] | None = None) -> None:
-    """Check that ``--dtype`` and ``--shape`` are given only where a file needs them.
+def check_raw_options(paths: Sequence[str | Path], dtype: str | None, shape: Sequence[int] | None = None,
+                      element: int | None = None) -> None:
+    """Check that ``--dtype``, ``--shape`` and ``--element`` are given only where a file needs them.
 
     Parameters
     ----------
     paths
         The dumps; none for the shipped one.
-    dtype, shape
-        What the options say.
+    dtype, shape, element
+        What the options say; ``element`` of a command where it says nothing but the size of a raw file's elements.
 
     Raises
     ------
     ValueError
-        If one is given, but all dumps say which types they hold.
+        If one is given, but all dumps say which types they hold; or both a type and a size are given.
     """
     from cdma.workload.dumps import has_types
 
-    given = f"--dtype {dtype}" if dtype is not None else f"--shape {','.join(map(str, shape))}" if shape else None
+    options = {"--dtype": dtype, "--shape": shape and ",".join(map(str, shape)), "--element": element}
+    given = next((f"{name} {value}" for name, value in options.items() if value), None)
     if given is None or not all(map(has_types, paths)):
+        if dtype and element:
+            raise ValueError(f"--dtype {dtype} says how large the elements are: leave --element {element} out")
         return
     what = " and ".join(str(path) for path in paths) or "the shipped dump"
     says = "say which types they hold" if len(paths) > 1 else "says which types it holds"
@@ -293,20 +297,12 @@ def standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def write_bytes(path: str, content: Any, source: str) -> None:
-    """Write bytes to a file; ``-`` is standard output.
-
-    Raises
-    ------
-    ValueError
-        If the file is the one that was read.
-    """
+def write_bytes(path: str, content: Any) -> None:
+    """Write bytes to a file; ``-`` is standard output."""
     if path == "-":
         # With PYTHONUNBUFFERED a call may write a part, for instance what still fits a disk.
         rest = memoryview(content)
         while rest:
             rest = rest[sys.stdout.buffer.write(rest):]
         return
-    if source != "-" and Path(path).exists() and Path(path).samefile(source):
-        raise ValueError(f"{path} is the input: give the output a name of its own")
     write_file(path, content)

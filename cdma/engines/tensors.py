@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,7 +24,7 @@ from cdma.engines.machine import Machine, Side
 from cdma.golden.codec.buffers import Bytes
 from cdma.golden.codec.coding import Coding, coding_name
 from cdma.golden.codec.smallest import smallest
-from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Completion
+from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Completion, Operation
 from cdma.hdl.config.engine import EngineConfig
 from cdma.workload.training import EngineError
 from cdma.workload.training.places import FullError, Places
@@ -160,12 +162,17 @@ class DriverEngine:
         self._reclaim()
         source = self._take_device(transfer)
         capacity = self._driver.capacity(transfer.raw_bytes)
-        stream = self._take_link(transfer, capacity)
-        self.machine.load(Side.DEVICE, source, _padded(data, self._device.rounded(transfer.raw_bytes)))
-        done = self._done("offload", transfer, lambda: (
-            self._driver.offload(source, stream.address, transfer.raw_bytes, capacity, coding)
-            if stream.listed is None else
-            self._driver.offload_pages(source, stream.listed, transfer.raw_bytes, capacity, coding)))
+        stream = None
+        try:
+            stream = self._take_link(transfer, capacity)
+            self.machine.load(Side.DEVICE, source, _padded(data, self._device.rounded(transfer.raw_bytes)))
+            done = self._done("offload", transfer, partial(
+                self._driver.offload, source, stream.address, transfer.raw_bytes, capacity, coding)
+                if stream.listed is None else partial(
+                self._driver.offload_pages, source, stream.listed, transfer.raw_bytes, capacity, coding))
+        except EngineError:
+            self._failed(Operation.OFFLOAD, transfer, source, stream)
+            raise
         self._device.give(source, transfer.raw_bytes)
         self._shrink(stream, done)
         transfer.packed_bytes, transfer.raw_blocks, transfer.pages = done.bytes_written, done.raw_blocks, done.pages
@@ -180,13 +187,17 @@ class DriverEngine:
         transfer = stream.transfer
         self._reclaim()
         place, size = self._take_device(transfer), self._device.rounded(transfer.raw_bytes)
-        # What comes back must come over the link, not from an offload that was at the same place.
-        self.machine.load(Side.DEVICE, place, self._rng.integers(0, 256, size, np.uint8))
         packed, raw, coding = transfer.packed_bytes, transfer.raw_bytes, transfer.coding
-        done = self._done("prefetch", transfer, lambda: (
-            self._driver.prefetch(stream.address, place, packed, raw, coding, transfer.crc) if stream.listed is None
-            else self._driver.prefetch_pages(stream.listed, place, packed, raw, coding, transfer.crc)))
-        found = self.machine.dump(Side.DEVICE, place, size)[:transfer.bytes]
+        try:
+            # What comes back must come over the link, not from an offload that was at the same place.
+            self.machine.load(Side.DEVICE, place, self._rng.integers(0, 256, size, np.uint8))
+            done = self._done("prefetch", transfer, lambda: (
+                self._driver.prefetch(stream.address, place, packed, raw, coding, transfer.crc) if stream.listed is None
+                else self._driver.prefetch_pages(stream.listed, place, packed, raw, coding, transfer.crc)))
+            found = self.machine.dump(Side.DEVICE, place, size)[:transfer.bytes]
+        except EngineError:
+            self._failed(Operation.PREFETCH, transfer, place)
+            raise
         self._device.give(place, raw)
         transfer.prefetch_cycles += done.cycles
         transfer.prefetches += 1
@@ -214,6 +225,14 @@ class DriverEngine:
         except (DriverError, TransferError) as error:
             raise EngineError(f"{self.config.name} failed in the {what} of a tensor of {transfer.bytes:,} bytes of "
                               f"{transfer.dtype} ({coding_name(transfer.coding)}): {error}") from error
+
+    def _failed(self, operation: Operation, transfer: Transfer, place: int, stream: _Stream | None = None) -> None:
+        """Free what was taken for a transfer that failed, unless the engine may still use it."""
+        with suppress(DriverError):
+            self._driver.drain(operation)
+            self._device.give(place, transfer.raw_bytes)
+            if stream is not None:
+                self.free(stream)
 
     def _take_device(self, transfer: Transfer) -> int:
         try:

@@ -92,7 +92,8 @@ def compress(tensor: Any, codings: Collection[int] | None = None, *, narrowing: 
     narrowing
         Round float32 values to :attr:`Narrowing.BFLOAT16` or ``FLOAT16`` first: the only step that is not exact.
     block_bytes
-        Raw bytes of a block: a power of two from 512 to 32768. Narrowed, its stream has blocks of half of it.
+        Raw bytes of a block: a power of two from 512 to 32768. Narrowed, its stream has blocks of half of it, so they
+        are 1024 at least.
     backend
         ``cuda``, ``triton`` or ``golden``; None: the fastest that the device has, see :func:`kernels`.
 
@@ -101,13 +102,14 @@ def compress(tensor: Any, codings: Collection[int] | None = None, *, narrowing: 
     TypeError, ValueError
         If an argument is not allowed, or a package is missing.
     """
-    size, form = _block_bytes(block_bytes), Narrowing(narrowing)
+    form = Narrowing(narrowing)
+    size = _stream_block_bytes(block_bytes, form)
     raw = tensor.detach().contiguous().reshape(-1) if tensor.numel() else torch.empty(0, dtype=tensor.dtype,
                                                                                       device=tensor.device)
     if form:
         if tensor.dtype is not torch.float32:
             raise TypeError(f"only float32 can be narrowed, not {tensor.dtype}")
-        raw, size = raw.view(torch.int32), size // 2
+        raw = raw.view(torch.int32)
         wanted = NARROWED_CODINGS[form] if codings is None else codings
         raw_bytes = raw.numel() * NARROWED_BYTES
     else:
@@ -209,7 +211,9 @@ def of_stream(stream: Any, shape: tuple[int, ...], dtype: Any, *, index: Any = N
     index
         uint16: payload bytes of each block; None: the host goes from header to header.
     narrowing
-        What float32 values were rounded to; blocks of the stream have half of ``block_bytes`` then.
+        What float32 values were rounded to.
+    block_bytes
+        As for :func:`compress`.
     device
         Where to expand it; None: where it is.
 
@@ -217,8 +221,11 @@ def of_stream(stream: Any, shape: tuple[int, ...], dtype: Any, *, index: Any = N
     ------
     StreamError
         If a header is wrong: the first fault of the stream.
+    ValueError
+        If ``block_bytes`` is not allowed.
     """
-    form, size = Narrowing(narrowing), _block_bytes(block_bytes) // (2 if narrowing else 1)
+    form = Narrowing(narrowing)
+    size = _stream_block_bytes(block_bytes, form)
     device = stream.device if device is None else torch.device(device)
     length = stream.numel()
     if index is None:
@@ -277,10 +284,12 @@ def suiting(value_bytes: int) -> list[Coding]:
     return [each for each in SIZED if each.element_bytes in _SIZES.get(value_bytes, (2, 4))]
 
 
-def _block_bytes(block_bytes: int) -> int:
-    if block_bytes not in (512, 1024, 2048, 4096, 8192, 16384, 32768):
-        raise ValueError(f"block_bytes must be a power of two from 512 to 32768 on a GPU, not {block_bytes}")
-    return block_bytes
+def _stream_block_bytes(block_bytes: int, form: Narrowing) -> int:
+    """Bytes of a block of the stream, which has 512 at least."""
+    least, where = (1024, " where values are narrowed") if form else (512, "")
+    if block_bytes not in (512, 1024, 2048, 4096, 8192, 16384, 32768) or block_bytes < least:
+        raise ValueError(f"block_bytes must be a power of two from {least} to 32768 on a GPU{where}, not {block_bytes}")
+    return block_bytes * NARROWED_BYTES // WIDE_BYTES if form else block_bytes
 
 
 def _room(raw_bytes: int, block_bytes: int) -> int:

@@ -122,6 +122,8 @@ class GpuEngine:
 
     Members
     -------
+    device
+        Of the tensors that it takes.
     totals, rule
         What became of the tensors, and the rates so far.
     """
@@ -133,7 +135,9 @@ class GpuEngine:
                  narrowing: int = Narrowing.NONE) -> None:
         if policy not in (None, *POLICIES):
             raise ValueError(f"the policy must be {', '.join(POLICIES)} or None, not {policy!r}")
-        self.device, self.totals, self.rule = torch.device(device), Totals(), Rule(policy, budget)
+        # With the number of a GPU: another thread may have another current one.
+        self.device = torch.empty(0, device=device).device
+        self.totals, self.rule = Totals(), Rule(policy, budget)
         self._streams = streams_of(self.device)
         self._slab = self._streams.pinned(slab_bytes)
         self._places = Places(0, slab_bytes, _GRAIN)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.layout import LINE_BYTES
 from cdma.gpu.decode import decode
 from cdma.gpu.encode import encode, measure
+from cdma.workload.extra import package
 
 __all__ = ["TritonKernels"]
+
+torch = package("torch", "gpu")
 
 
 class TritonKernels:
@@ -37,7 +41,9 @@ class TritonKernels:
                 first, int(coding), coding.element_bytes, block_bytes // LINE_BYTES, narrow, raw)
 
 
-def _launch(kernel: Any, blocks: int, block_bytes: int, *arguments: Any) -> None:
+def _launch(kernel: Any, blocks: int, block_bytes: int, first: Any, *others: Any) -> None:
     if blocks > 0:
-        # 4 warps for blocks of 4096 bytes, so that the elements of a block fit into registers.
-        kernel[(blocks,)](*arguments, num_warps=max(1, min(16, block_bytes // 1024)))
+        # Triton launches on the current device, whatever the tensors are on.
+        with torch.cuda.device(first.device) if first.is_cuda else nullcontext():
+            # 4 warps for blocks of 4096 bytes, so that the elements of a block fit into registers.
+            kernel[(blocks,)](first, *others, num_warps=max(1, min(16, block_bytes // 1024)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cdma.golden.codec.coding import Coding
 from cdma.hdl.config.engine import load_engine
+from cdma.hdl.litex import module
 from cdma.hdl.litex.boards import write_board
 from cdma.hdl.litex.layout import BOARDS
 
@@ -16,13 +18,16 @@ TINY = load_engine("tiny")
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_project_is_whole(board: str, tmp_path: Path) -> None:
+def test_a_project_is_whole(board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of a project with another engine, whose Verilog is replaced."""
     folder = tmp_path / "project"
     folder.mkdir()
-    # In the place of the engine's Verilog, which takes a minute to generate.
-    folder.joinpath(f"{TINY.name}.v").write_text("module stand_in; endmodule\n")
+    folder.joinpath(f"{TINY.name}.v").write_text("module other; endmodule\n")
+    # The engine's own takes a minute to generate.
+    monkeypatch.setattr(module, "emit", lambda config: SimpleNamespace(sources={"": "module stand_in; endmodule\n"}))
     tensor = bytes(range(256)) * 16
     files = write_board(board, TINY, tensor, Coding.FLOAT32, folder)
+    assert (folder / f"{TINY.name}.v").read_text() == "module stand_in; endmodule\n"
     script = (folder / "cdma_soc.ys").read_text()
     read = re.findall(r"^read_verilog (.*)$", script, re.MULTILINE)
     assert set(read) == {f"{TINY.name}.v", "VexRiscv_Lite.v", "cdma_soc.v"} <= set(files)

@@ -94,10 +94,10 @@ def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("end", "code", "said"), [
-    ("raise RuntimeError('out of luck')", 1, "RuntimeError: out of luck"),
+    ("raise RuntimeError('out of luck')", 1, "RuntimeError('out of luck')\nRuntimeError: out of luck"),
     ("sys.exit(3)", 3, ""), ("sys.exit('no good')", 1, "no good\n"), ("sys.exit()", 0, "")])
 def test_how_a_script_ends(end: str, code: int, said: str, tmp_path: Path) -> None:
-    done = cdma(tmp_path, "capture", "-o", "dump", script(tmp_path, end))
+    done = cdma(tmp_path, "capture", "-o", "dump", f"./{script(tmp_path, end).relative_to(tmp_path)}")
     assert done.returncode == code
     assert said in done.stderr
     # Of a traceback, what is of the script.

@@ -6,9 +6,11 @@ import ctypes
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"        # before Triton's kernels are imported
@@ -24,6 +26,7 @@ from cdma.golden.codec.coding import Coding
 from cdma.golden.codec.errors import StreamError
 from cdma.golden.codec.narrowing import NARROWED_CODINGS, narrow, widen
 from cdma.golden.codec.smallest import SIZED, smallest
+from cdma.gpu import launch
 from cdma.gpu.codec import kernels
 from cdma.gpu.cuda import CudaKernels
 from cdma.gpu.launch import TritonKernels
@@ -96,6 +99,16 @@ def test_shipped_values_choose(dump: str, dtype: str, coding: Coding) -> None:
     assert torch.equal(gpu.decompress(made).view(torch.uint8), values.view(torch.uint8))
     held = gpu.compress(values, backend="golden")
     assert held.content().tolist() == made.content().tolist() and int(held.coding) == coding
+
+
+@pytest.mark.parametrize("form", NARROWED_CODINGS)
+@pytest.mark.parametrize("backend", ["triton", "golden"])
+def test_the_smallest_blocks_of_narrowed_values(form: int, backend: str) -> None:
+    values = torch.linspace(-1, 1, 700)
+    made = gpu.compress(values, narrowing=form, block_bytes=1024, backend=backend)
+    codes = narrow(values.numpy().view(np.uint32), form)
+    assert made.content().numpy().tobytes() == blocks.compress(codes, int(made.coding), 512).tobytes()
+    assert gpu.decompress(made).numpy().tobytes() == widen(codes, form).tobytes()
 
 
 @pytest.mark.parametrize("form", NARROWED_CODINGS)
@@ -184,6 +197,10 @@ def test_mistakes() -> None:
     values = torch.zeros(10, dtype=torch.float32)
     for call, message in [
             (lambda: gpu.compress(values, block_bytes=4000), "block_bytes must be a power of two"),
+            (lambda: gpu.compress(values, narrowing=1, block_bytes=512),
+             "power of two from 1024 .* are narrowed, not 512"),
+            (lambda: gpu.of_stream(values.view(torch.uint8), (10,), torch.float32, narrowing=2, block_bytes=512),
+             "power of two from 1024 .* are narrowed, not 512"),
             (lambda: gpu.compress(values.double(), narrowing=1), "only float32 can be narrowed, not torch.float64"),
             (lambda: gpu.compress(torch.zeros(3, dtype=torch.uint8), [Coding.ZVC32]), "none of the codings zvc32"),
             (lambda: gpu.compress(values, backend="cuda"), "the backend cuda needs a GPU, not cpu"),
@@ -268,6 +285,28 @@ def test_the_fastest_that_is_there_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("cdma.gpu.nvrtc.compiler", lambda: None)
     with pytest.raises(ValueError, match="NVRTC is not installed, and the backend cuda needs it: choose triton"):
         kernels("cuda", "cuda")
+
+
+def test_triton_launches_on_the_device_of_the_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the current one is; the CPU has none."""
+    done: list[Any] = []
+
+    @contextmanager
+    def current(device: Any) -> Iterator[None]:
+        done.append(device)
+        yield
+        done.append("left")
+
+    class Kernel:
+        def __getitem__(self, grid: tuple[int]) -> Any:
+            return lambda *arguments, **options: done.append((grid, arguments[1:], options))
+
+    monkeypatch.setattr(torch.cuda, "device", current)
+    launched = ((3,), (5, 6), {"num_warps": 4})
+    launch._launch(Kernel(), 3, 4096, SimpleNamespace(is_cuda=True, device="cuda:1"), 5, 6)
+    assert done == ["cuda:1", launched, "left"]
+    launch._launch(Kernel(), 3, 4096, torch.zeros(1), 5, 6)
+    assert done[3:] == [launched]
 
 
 class Noted(TorchDispatchMode):

@@ -17,8 +17,10 @@ from cdma.golden.codec.narrowing import Narrowing
 from cdma.gpu import GpuEngine
 from cdma.gpu.rule import POLICIES, Rule
 from cdma.gpu.streams import streams_of
+from cdma.workload.capturing.storage import Part
 from cdma.workload.training import EngineError
 from cdma.workload.training.examples import EXAMPLES, begin, differences, train
+from cdma.workload.training.parts import restored
 
 torch: Any = import_module("torch")
 
@@ -121,6 +123,24 @@ def test_what_has_no_room_stays() -> None:
         _, loss = saved(engine)
         loss.backward()
     assert engine.totals.packed >= 2 and engine.totals.packed + engine.totals.refused == 12
+
+
+def test_tensors_on_another_device_stay() -> None:
+    """They would come back on the engine's: as if the model were on a GPU, and its loss on the CPU."""
+    with GpuEngine("cpu", slab_bytes=1 << 18, policy="plain") as engine:
+        engine.device = torch.device("cuda:0")
+        leaf = torch.randn(16384).requires_grad_()
+        with workload.offload(torch.nn.Identity(), engine) as hooks:
+            loss = leaf.sin().exp().sum()
+        loss.backward()
+    assert hooks.counts.saved == hooks.counts.other == 2 and not engine.totals.plain
+    assert torch.equal(leaf.grad, leaf.detach().sin().exp() * leaf.detach().cos())
+
+
+def test_memory_is_restored_on_its_device() -> None:
+    data = torch.zeros(4096, dtype=torch.uint8)
+    assert restored(Part(0, 4096), data, 1, data.device) is data
+    assert restored(Part(0, 4096), data, 1, torch.device("meta")).device.type == "meta"
 
 
 class Clocks:

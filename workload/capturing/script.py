@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from cdma.workload.capturing.settings import CaptureError
 from cdma.workload.extra import package
 
-__all__ = ["Watched", "run_script"]
+__all__ = ["Watched", "run_script", "within"]
 
 torch = package("torch", "torch")
 
@@ -101,6 +102,14 @@ def run_script(script: str | Path, arguments: Sequence[str], watched: Watched) -
             runpy.run_path(str(path), run_name="__main__")
     finally:
         sys.argv, sys.path = argv, places
+
+
+def within(error: BaseException, script: str) -> TracebackType | None:
+    """The traceback of an error of a script, from the script on, without the frames that started it."""
+    trace, name = error.__traceback__, str(Path(script))    # as run_script() runs it
+    while trace is not None and trace.tb_frame.f_code.co_filename != name:
+        trace = trace.tb_next
+    return trace
 
 
 def _training(module: Any) -> bool:

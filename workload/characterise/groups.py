@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -24,7 +25,8 @@ class Group:
     Parameters
     ----------
     name
-        The name of the arrays, with a star for each number in which they differ.
+        The name of the arrays, with a star for each number in which they differ; with the shape or the type behind it
+        where another group of the step would have the same name.
     layer
         The same of the layer, without the step of training.
     arrays
@@ -75,8 +77,24 @@ def groups(arrays: Sequence[Array]) -> list[Group]:
     for array in arrays:
         key = _pattern(array.layer, inside), array.shape, array.dtype, array.step, array.step_unit
         found.setdefault(key, []).append(array)
-    return [Group(_common([array.name for array in own]), _common([array.layer for array in own]), tuple(own))
-            for own in found.values()]
+    return _distinct([Group(_common([array.name for array in own]), _common([array.layer for array in own]), tuple(own))
+                      for own in found.values()])
+
+
+def _distinct(found: list[Group]) -> list[Group]:
+    """The groups; where a step has several of one name, all of this name say in which shape or type they differ."""
+    number = Counter((group.layer, group.first.step, group.first.step_unit) for group in found)
+    kinds = {group.layer: [other.first for other in found if other.layer == group.layer]
+             for group in found if number[group.layer, group.first.step, group.first.step_unit] > 1}
+    named = []
+    for group in found:
+        alike, more = kinds.get(group.layer, ()), ""
+        if len({array.shape for array in alike}) > 1:
+            more += f" {'x'.join(map(str, group.first.shape)) or 'scalar'}"
+        if len({array.dtype for array in alike}) > 1:
+            more += f" {group.first.dtype}"
+        named.append(Group(group.name + more, group.layer + more, group.arrays))
+    return named
 
 
 def _pattern(name: str, inside: set[str]) -> str:

@@ -119,23 +119,26 @@ class Builder:
 
     def concat(self, name: str, after: Sequence[str]) -> str:
         """Concatenation along the channels; moves nothing, because the inputs are written to their place directly."""
-        shapes = [self._shapes[self._source(source)] for source in after]
+        sources = tuple(map(self._source, after))
+        shapes = [self._shapes[source] for source in sources]
         if len({shape[1:] for shape in shapes}) != 1:
             raise ValueError(f"{name}: maps of {' and '.join(map(_text, shapes))} cannot stand side by side")
-        return self._add(Layer(name, "concat", tuple(after), (sum(shape[0] for shape in shapes), *shapes[0][1:]),
+        return self._add(Layer(name, "concat", sources, (sum(shape[0] for shape in shapes), *shapes[0][1:]),
                                view=True))
 
     def add(self, name: str, after: Sequence[str], relu: bool = False) -> str:
         """The sum of several layers' outputs, as in residual networks."""
-        shapes = [self._shapes[self._source(source)] for source in after]
+        sources = tuple(map(self._source, after))
+        shapes = [self._shapes[source] for source in sources]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name}: {' and '.join(map(_text, shapes))} cannot be added, they are not of one shape")
-        self._add(Layer(name, "add", tuple(after), shapes[0], 0, math.prod(shapes[0]) * (len(shapes) - 1)))
+        self._add(Layer(name, "add", sources, shapes[0], 0, math.prod(shapes[0]) * (len(shapes) - 1)))
         return self.relu(f"{name}/relu") if relu else name
 
     def inception(self, name: str, after: str, one: int, three: tuple[int, int], five: tuple[int, int],
                   pool: int) -> str:
         """GoogLeNet's module: 1x1, 3x3 and 5x5 after 1x1 reductions, 1x1 after a pool, concatenated."""
+        after = self._source(after)
         branches = [self.conv(f"{name}/1x1", one, 1, after=after)]
         for size, (reduced, channels) in ((3, three), (5, five)):
             self.conv(f"{name}/{size}x{size}_reduce", reduced, 1, after=after)
@@ -146,7 +149,8 @@ class Builder:
 
     def attention(self, name: str, heads: int, query: str, key: str, value: str) -> str:
         """Scaled dot-product attention: scores, softmax, and the values they weigh."""
-        shapes = [self._shapes[self._source(source)] for source in (query, key, value)]
+        query, key, value = map(self._source, (query, key, value))
+        shapes = [self._shapes[source] for source in (query, key, value)]
         if len(set(shapes)) != 1 or len(shapes[0]) != 2:
             raise ValueError(f"{name} reads positions and features, three times alike, not "
                              f"{', '.join(map(_text, shapes))}")
@@ -195,9 +199,10 @@ class Builder:
     def _same(self, name: str, kind: str, work: int, *after: str | None, **more: Any) -> str:
         """A layer whose output has the shape of what it reads, with so many operations for each value."""
         sources = tuple(map(self._source, after))
-        shape = self._shapes[sources[0]]
-        if any(self._shapes[source] != shape for source in sources):
-            raise ValueError(f"{name} reads layers of one shape, not {', '.join(sources)}")
+        shapes = {self._shapes[source] for source in sources}
+        if len(shapes) != 1:
+            raise ValueError(f"{name} reads layers of one shape, not {', '.join(sources) or 'none'}")
+        (shape,) = shapes
         return self._add(Layer(name, kind, sources, shape, flops=work * math.prod(shape), **more))
 
     def _source(self, after: str | None) -> str:

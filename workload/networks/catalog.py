@@ -121,5 +121,5 @@ def _add(where: str, net: DecoderBuilder, layer: Any) -> None:
             element_type(dtype)
         with net.typed(dtype):
             method(**arguments)
-    except (TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error

@@ -92,7 +92,7 @@ class DecoderBuilder(Builder):
         causal
             A position reads those before it only, which halves the work.
         """
-        sources = tuple(self._source(source) for source in (query, key, value) if source is not None)
+        sources = (self._source(query), *(self._source(source) for source in (key, value) if source is not None))
         kept = heads if groups is None else groups
         check_sizes(name, heads=heads, groups=kept)
         shapes = [self._shapes[source] for source in sources]
@@ -120,7 +120,7 @@ class DecoderBuilder(Builder):
             self.multiply(f"{name}/swiglu", [gated, up])
         elif activation in ("gelu", "relu2"):
             with self.typed(self._values):
-                self.linear(f"{name}/up", hidden, bias, relu=activation == "relu2")
+                self.linear(f"{name}/up", hidden, bias, activation == "relu2", after=source)
             self.gelu(f"{name}/gelu") if activation == "gelu" else self.square(f"{name}/square")
         else:
             raise ValueError(f"{name}: the activation is gelu, relu2 or swiglu, not {activation!r}")
@@ -216,6 +216,8 @@ class DecoderBuilder(Builder):
     def pick(self, name: str, after: str | None = None) -> str:
         """The first position alone, that of the class."""
         source = self._source(after)
+        if len(self._shapes[source]) < 2:
+            raise ValueError(f"{name} reads positions and features, not {self._shapes[source][0]} features alone")
         return self._add(Layer(name, "route", (source,), self._shapes[source][1:]))
 
     def _norm(self, name: str, kind: str, values: int, work: int, after: str | None) -> str:

@@ -168,7 +168,8 @@ def _buffers(network: Network) -> dict[str, str]:
     joined = {}
     for layer in network.layers:
         if layer.view:
-            joined |= {own[source]: layer.name for source in layer.inputs}
+            # No layer writes the input, so that it stays where it is.
+            joined |= {own[source]: layer.name for source in layer.inputs if own[source] != INPUT}
 
     def final(name: str) -> str:
         while name in joined:

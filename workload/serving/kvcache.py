@@ -145,7 +145,7 @@ class Cache:
                 raise ValueError(f"the {name} must be 1 or more, not {value}")
         if self.page_bytes not in _PAGES:
             raise ValueError(f"a page must have 4096 to 2097152 bytes, a power of two, not {self.page_bytes}")
-        if self.room < 0:
+        if self.room < 0 < self.away:
             raise ValueError(f"{self.decoder.name} does not fit: its weights and the buffers of two layers need "
                              f"{(self.memory - self.room) / 1e9:.1f} GB, and the device has {self.memory / 1e9:g}")
 

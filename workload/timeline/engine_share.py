@@ -128,10 +128,10 @@ def from_file(path: str | Path, lanes: int | None = None) -> Measured:
         engines = list(summary(content["engine"]).values())
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise ValueError(f"{path} must have a list 'engine' of measured transfers, as cdma bench writes it") from error
-    for direction in DIRECTIONS:
-        if not any(engine.points[direction] for engine in engines):
-            raise ValueError(f"{path} has no measured {direction} in its list 'engine'")
     whole = [engine for engine in engines if all(engine.points.values())]
+    if not whole:
+        raise ValueError(f"{path} has no engine with both a measured offload and a measured prefetch in its list "
+                         "'engine'")
     return next((engine for engine in whole if engine.lanes == lanes), whole[0])
 
 

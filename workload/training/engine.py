@@ -16,9 +16,9 @@ class EngineError(RuntimeError):
 class TensorEngine(Protocol):
     """Keeps tensors outside device memory: :mod:`cdma.engines` has the golden model's and the Verilog's.
 
-    An engine with ``takes_tensors``, as :class:`cdma.gpu.GpuEngine`, is given tensors of bytes on the device, and gives
-    such; one with ``takes`` is asked with the bytes of a tensor whether it has room; one with ``layer`` is called when
-    the forward pass of a module without others in it begins.
+    An engine with ``takes_tensors``, as :class:`cdma.gpu.GpuEngine`, is given tensors of bytes on the device (on its
+    ``device`` alone, if it has one), and gives such; one with ``takes`` is asked with the bytes of a tensor whether it
+    has room; one with ``layer`` is called when the forward pass of a module without others in it begins.
     """
 
     def offload(self, data: Bytes, dtype: str) -> Any:

@@ -38,7 +38,8 @@ class Counts:
     weights
         Parameters, buffers, and what autocast made of them.
     other
-        Tensors that stay because they have no plain memory, or are of a class of their own.
+        Tensors that stay because they have no plain memory, are of a class of their own, or are on another device than
+        an engine that takes tensors.
     stayed
         Tensors for which the engine had no room.
     restored
@@ -117,6 +118,10 @@ class Offload:
             counts.small_bytes += size
             return _Stays(tensor.detach())      # what an operation keeps of its own result would keep itself
         tensor = tensor.detach()
+        if getattr(self._engine, "takes_tensors", False) and getattr(self._engine, "device",
+                                                                     tensor.device) != tensor.device:
+            counts.other += 1
+            return _Stays(tensor)
         kept = self._keep(tensor)
         if kept is None:
             counts.stayed += 1

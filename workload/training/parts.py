@@ -21,7 +21,7 @@ def restored(part: Part, data: Any, element_bytes: int, device: Any) -> Any:
     array of the host, or a tensor of its own, which is used as it is where it can be."""
     lead = part.start % _ALIGNMENT
     values = data if isinstance(data, torch.Tensor) else torch.from_numpy(data)
-    if values is data and not (lead or part.strides or data.data_ptr() % _ALIGNMENT):
+    if values is data and values.device == device and not (lead or part.strides or data.data_ptr() % _ALIGNMENT):
         return values
     memory = torch.empty(lead + part.end - part.start, dtype=torch.uint8, device=values.device)
     if part.strides is None:

@@ -18,6 +18,7 @@ _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
 
 MISTAKES = """
 alternatives lenet | there is no network 'lenet'
+alternatives link.svg --plot link.svg | link.svg is an input
 alternatives vgg16 --ahead some | must be a number of blocks
 area --recipe balanced | 'fast', 'small', 'plain'
 area --target asic | asic
@@ -52,6 +53,7 @@ capture -o dump --every 0 train.py | must be a whole number of 1 or more, not '0
 capture --profile t.json --example sums | --profile is for scripts
 capture -o dump --max-array 4X train.py | must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'
 capture -o dump --narrow float16 train.py | --narrow and --seeds are for the worked example
+capture --profile file file | file is an input
 capture -o dump --profile times.json train.py | give one of -o FOLDER for a dump and --profile FILE.json
 capture -o dump --steps 1,x train.py | must be a whole number of 0 or more, not 'x'
 capture train.py -o dump | before the script: cdma capture -o FOLDER train.py
@@ -61,7 +63,11 @@ characterise dump.npz --array conv9 | has no array 'conv9': there are sparse
 characterise dump.npz --date today | must be a date as 2026-11-23, not 'today'
 characterise dump.npz --engine huge | there are no measured cycles of an engine 'huge'
 characterise dump.npz --jobs 0 | must be a whole number of 1 or more, not '0'
-characterise dump.npz --report dump.npz | dump.npz is a dump
+characterise dump.npz --report dump.npz | dump.npz is an input: give the output a name of its own
+characterise dump.npz --report other/../dump.npz | other/../dump.npz is an input
+characterise captured --report captured/manifest.json | captured/manifest.json is an input
+characterise dump.npz --element 16 | --element 16 is for files of raw elements, but dump.npz says which types it holds
+characterise raw.bin --dtype int8 --element 8 | --dtype int8 says how large the elements are: leave --element 8 out
 characterise dump.npz --report gone/page.html | gone is not a folder
 characterise dump.npz --scheduler nothing://there | there is no Dask scheduler at nothing://there
 characterise dump.npz --scheduler tcp://127.0.0.1:1 --jobs 2 | leave it out with --scheduler
@@ -74,7 +80,8 @@ characterise layer.npy dump.npz --dtype int8 | but layer.npy and dump.npz say wh
 characterise layer.npy --shape 4,64 | --shape 4,64 is for files of raw elements
 characterise --dtype int8 | but the shipped dump says which types it holds: leave --dtype out
 compress - o | --element
-compress layer.npy layer.npy | is the input
+compress layer.npy layer.npy | is an input
+compress captured captured/step.npz --array layer | captured/step.npz is an input
 compress layer.npy no/folder/o | no/folder is not a folder: make it first, or give o another one
 compress layer.npy o --block-bytes 4k | must be a multiple of 128 from 512 to 32768, not '4k'
 compress layer.npy o --block-bytes 513 | must be a multiple of 128 from 512 to 32768, not '513'
@@ -99,6 +106,11 @@ decompress good o --stream --lines --element 8 --block-bytes 512 | leave --block
 decompress good o --stream --lines --element 8 --crc 0 | no CRC
 decompress good o --stream --lines | --element
 decompress good o | give --stream to read one
+decompress good good | is an input
+decompress good o.npy --stream --dtype float8_e4m3 | give --dtype uint8 for its bits, or name the output o
+decompress good o.npy --stream --dtype float8_e5m2 | give --dtype uint8 for its bits, or name the output o
+decompress good o.npy --stream --dtype i4,, | no type 'i4,,' of elements
+decompress good o.npy --stream --dtype int4 | no type 'int4' of elements
 decompress good o.npy --stream --dtype bfloat16 | give --dtype uint16 for its bits, or name the output o
 decompress good o.npy --stream --dtype float31 | float31
 decompress good o.npy --stream --dtype float32 --shape 7,7 | 7,7
@@ -133,6 +145,13 @@ plan --codings lines,zvc | must be names of zvc, exponents with commas between, 
 plan --tune --codings zvc | leave --tune or --codings out
 plan --tune --iterations 1 | must be a whole number from 2 to 1000000, not 1
 plan --tune -o plan.json | leave --tune or --output out
+plan --engine mine.toml -o mine.toml | mine.toml is an input
+plan --tune dump.npz --plot link.svg | link.svg is an input
+plan dump.npz -o dump.npz | dump.npz is an input: give the output a name of its own
+plan vgg16 --densities dump.npz -o other/../dump.npz | dump.npz is an input
+plan vgg16 --profile list.json -o list.json | list.json is an input
+plan --element 8 | --element 8 is for files of raw elements, but the shipped dump says
+plan raw.bin --element 8 --dtype int8 | --dtype int8 says how large the elements are: leave --element 8 out
 plan dump.npz --engine compressor | is a core, not an engine
 plan dump.npz --engine tiny --set lanes=0 | lanes must be 1 to 16
 plan dump.npz --gpu v100 | --gpu is for networks
@@ -152,6 +171,7 @@ plan vgg16 dump.npz | vgg16 is a network: plan it alone
 plan layer.npy --dtype int8 | --dtype int8 is for
 plan vgg16 --dtype int8 | vgg16 cannot be trained in 'int8': give float32, bfloat16
 plan deep.json | deep.json is nested too deeply to be read
+results --output r --report other/../r | other/../r is the file of --output, too
 results --output gone/r.md | gone is not a folder
 results --report gone/r.html | gone is not a folder
 rules --module axi3 | there is no module 'axi3': choose from axi4_write_rules,
@@ -197,6 +217,8 @@ soc --board b --waves | a board is not simulated: leave out --waves
 soc --engine engine | address_bits must be 32 in a SoC, as on its bus, not 40
 soc --bytes 0 | the tensor must have 4 to 245760 bytes
 soc -o here | --output is for the files of a board
+timeline vgg16 --densities dump.npz --plot link.svg | link.svg is an input
+timeline vgg16 --share text.json --plot text.svg | text.svg is an input
 timeline --paper --batch 3 | --batch is for one network
 timeline --paper --positions 3 | --positions is for one network
 timeline gpt2 --positions 0 | the input shape of gpt2 must be whole numbers of 1 or more
@@ -226,6 +248,7 @@ timeline | give one of a network, --paper and --list
 timeline deep.json | deep.json is nested too deeply to be read
 timing --liberty LIB --memory-setup soon | must be a time in ps from 0 to a million, not 'soon'
 timing --plot x.svg --liberty LIB | --plot is for --sweep
+timing --sweep --liberty link.svg --plot link.svg | link.svg is an input
 timing --sweep --target ecp5 | --sweep measures configurations of its own
 timing --sweep compressor --liberty LIB | --sweep measures configurations of its own
 timing --target xilinx7 --liberty LIB | --liberty is for --target liberty, not xilinx7
@@ -283,12 +306,18 @@ def files(tmp_path: Path, plan: bytes) -> None:
     layer = np.arange(1815, dtype=np.float32)
     np.savez(tmp_path / "two.npz", layer=layer, other=np.ones(3, np.int8))
     (tmp_path / "other").mkdir()
+    (tmp_path / "captured").mkdir()
+    np.savez(tmp_path / "captured/step.npz", layer=layer)
+    (tmp_path / "captured/manifest.json").write_text('{"format": "cdma-dump", "version": 1, '
+                                                     '"files": [{"file": "step.npz"}]}')
+    (tmp_path / "link.svg").symlink_to("dump.npz")
+    (tmp_path / "text.svg").symlink_to("text.json")
     for name, array in (("layer", layer), ("odd", np.zeros(3, np.int16)), ("other/odd", np.zeros(3, np.int16)),
                         ("empty", np.zeros(0, np.float32))):
         np.save(tmp_path / f"{name}.npy", array)
     for name, content in {"raw.bin": bytes(8), "raw7.bin": bytes(7), "good": blocks.compress(layer, 4).tobytes(),
                           "plan.json": plan, "text.json": b"figures", "damaged.json": b"{", "list.json": b"[]",
-                          "deep.json": b"[" * 100_000, "file": b""}.items():
+                          "deep.json": b"[" * 100_000, "file": b"", "mine.toml": b"lanes = 1\n"}.items():
         (tmp_path / name).write_bytes(content)
 
 

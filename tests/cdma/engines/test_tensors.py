@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cdma.driver import Code, DriverError
 from cdma.engines import DriverEngine, Side, model_engine
 from cdma.engines.model import ModelMachine
 from cdma.golden.codec.coding import Coding
@@ -84,6 +85,40 @@ def test_a_fault_of_memory() -> None:
     with pytest.raises(EngineError, match=r"cdma_engine failed in the offload of a tensor of 4,096 bytes of float32 "
                                           r"\(float32\): .*LINK_WRITE_ERROR"):
         engine.offload(values, "float32")
+
+
+@pytest.mark.parametrize("page_bytes", [None, 4096])
+def test_what_fails_takes_no_memory(page_bytes: int | None) -> None:
+    """A link memory that is full, a transfer there that fails, and one back."""
+    machine = ModelMachine(LISTED, 1 << 18)
+    engine, faults = DriverEngine(machine, LISTED, page_bytes), machine.memories[Side.LINK].faults
+    noise = np.random.default_rng(7).integers(0, 256, 150_000, np.uint8)
+    for _ in range(3):
+        handle = engine.offload(noise, "uint8")
+        with pytest.raises(EngineError, match="link memory of 262,144 bytes has no place"):
+            engine.offload(noise, "uint8")
+        for fails in (lambda: engine.offload(noise[:4096], "uint8"), lambda given=handle: engine.prefetch(given)):
+            faults.append(Fault(0, 1 << 18))
+            with pytest.raises(EngineError, match=r"LINK_|PAGE_LIST_READ_ERROR"):
+                fails()
+            faults.clear()
+        assert np.array_equal(engine.prefetch(handle), noise)
+        engine.free(handle)
+
+
+def test_memory_of_a_transfer_that_goes_on_is_not_given_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = model_engine(memory_bytes=1 << 18)
+
+    def gives_up(*_: object) -> None:
+        raise DriverError(Code.TIMEOUT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._driver, "offload", gives_up)
+        patch.setattr(engine._driver, "drain", gives_up)
+        with pytest.raises(EngineError, match="TIMEOUT"):
+            engine.offload(np.ones(150_000, np.uint8), "uint8")
+    with pytest.raises(EngineError, match="does not fit into the device memory"):
+        engine.offload(np.ones(150_000, np.uint8), "uint8")
 
 
 def test_a_stream_that_was_changed() -> None:

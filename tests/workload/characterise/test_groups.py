@@ -38,6 +38,21 @@ def test_other_shapes_and_types_are_other_groups() -> None:
         ("h.*.x", (2, 8), "float32"), ("h.2.x", (16,), "float32"), ("h.3.x", (2, 8), "float16")]
 
 
+def test_groups_of_one_name_say_what_differs() -> None:
+    def made(*kinds: tuple[str, int, type]) -> list[tuple[str, str]]:
+        arrays = [characterise_array(np.ones(size, kind), name, form=None) for name, size, kind in kinds]
+        return [(group.name, group.layer) for group in groups(arrays)]
+
+    few, many, short = (np.float32, 4), (np.float32, 8), (np.float16, 4)
+    fire = [(f"step{step}/f.{block}.x", size, kind) for step in (0, 9) for block, (kind, size) in
+            enumerate([few, few, many, many][:4 - step // 9])]
+    # Of the third step there is one array alone, with its own name; the others are of one layer over the steps.
+    assert made(*fire) == [("step0/f.*.x 4", "f.*.x 4"), ("step0/f.*.x 8", "f.*.x 8"), ("step9/f.*.x 4", "f.*.x 4"),
+                           ("step9/f.2.x", "f.2.x")]
+    assert made(*((f"f.{block}.x", size, kind) for block, (kind, size) in enumerate([few, few, short, short]))) == [
+        ("f.*.x float32", "f.*.x float32"), ("f.*.x float16", "f.*.x float16")]
+
+
 def test_figures_are_sums_and_ranges() -> None:
     rng = np.random.default_rng(1)
     arrays = [characterise_array(np.where(rng.random(5000) < share, rng.standard_normal(5000), 0).astype(np.float32),

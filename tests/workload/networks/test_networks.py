@@ -9,6 +9,7 @@ import pytest
 
 from cdma.workload.networks.builder import Builder
 from cdma.workload.networks.catalog import NETWORKS, PAPER, load_network
+from cdma.workload.networks.decoder import DecoderBuilder
 from cdma.workload.networks.layers import Network
 from cdma.workload.networks.tensors import tensors
 
@@ -177,6 +178,8 @@ def test_roles_of_the_encoder_and_of_googlenet() -> None:
     ('{"input": [3, 8, 8], "layers": [{"kind": "conv", "name": "a", "channels": 2, "kernel": 1, "pad": 0.5}]}', "pad"),
     ('{"input": [3, 8, 8], "layers": [{"kind": "norm", "name": "a", "over": "all"}]}', "over batch or layer"),
     ('{"input": [8], "layers": [{"kind": "pool", "name": "a", "kernel": 2, "stride": 2}]}', "reads channels, height"),
+    ('{"input": [8], "layers": [{"kind": "multiply", "name": "a", "after": []}]}', "of one shape, not none"),
+    ('{"input": [8, 8], "layers": [{"kind": "pick", "name": "a"}, {"kind": "pick", "name": "b"}]}', "8 features alone"),
 ])
 def test_mistakes_in_files(content: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
@@ -184,6 +187,40 @@ def test_mistakes_in_files(content: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=says.replace("(", r"\(")) as caught:
         load_network(str(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("layer", [
+    {"kind": "concat", "after": ["a", None]}, {"kind": "add", "after": [None, "a"]}, {"kind": "norm", "after": None},
+    {"kind": "multiply", "after": ["a", None]}, {"kind": "concat", "after": ["data", None]},
+    {"kind": "inception", "after": None, "one": 2, "three": [2, 2], "five": [2, 2], "pool": 2}])
+def test_null_is_the_layer_before(layer: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    found = []
+    for text in ("null", '"b"'):
+        convs = [{"kind": "conv", "name": name, "channels": 4, "kernel": 1, "relu": False} for name in "ab"]
+        layers = [*convs, layer | {"name": "c"}]
+        path.write_text(json.dumps({"input": [4, 8, 8], "layers": layers}).replace("null", text))
+        found.append(tensors(load_network(str(path))))
+    assert found[0] == found[1]
+
+
+def test_attention_reads_what_null_names() -> None:
+    net = Builder("mine", "a test", 1, (8, 4))
+    net.linear("q", 4)
+    net.linear("v", 4)
+    net.attention("t", 2, "q", None, None)  # type: ignore[arg-type]
+    layers = {layer.name: layer.inputs for layer in net.network().layers}
+    assert (layers["t/scores"], layers["t/values"]) == (("q", "v"), ("t/softmax", "v"))
+
+
+def test_decoders_read_what_null_or_a_name_says() -> None:
+    net = DecoderBuilder("mine", "a test", 1, (8, 12))
+    net.linear("a", 12)
+    net.fused_attention("t", 2, None)  # type: ignore[arg-type]
+    for activation in ("gelu", "relu2", "swiglu"):
+        net.perceptron(activation, activation, 6, after="a")
+    layers = {layer.name: layer.inputs for layer in net.network().layers}
+    assert [layers[name] for name in ("t", "gelu/up", "relu2/up", "swiglu/up")] == [("a",)] * 4
 
 
 def test_an_unknown_layer() -> None:

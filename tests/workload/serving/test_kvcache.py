@@ -57,6 +57,14 @@ def test_what_fits_uses_no_link() -> None:
     assert rows[1]["back_ms"] > rows[2]["back_ms"] > 0
 
 
+def test_one_block_needs_no_buffers_where_all_fits() -> None:
+    one = replace(CACHE, decoder=replace(CACHE.decoder, blocks=1))
+    needed = one.whole_bytes + one.decoder.weight_bytes
+    assert replace(one, memory=needed).away == 0
+    with pytest.raises(ValueError, match="does not fit"):
+        replace(one, memory=needed - 1)
+
+
 @pytest.mark.parametrize(("changes", "says"), [
     ({"context": 0}, "the context must be 1 or more"), ({"batch": 0}, "the batch must be"),
     ({"block_tokens": 0}, "the block must be"), ({"page_bytes": 5000}, "a power of two, not 5000"),

@@ -107,7 +107,9 @@ def test_engine_of_as_many_lanes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "says"), [
     ("{", "is not JSON"), ("{}", "must have a list 'engine'"), ('{"engine": [3]}', "must have a list 'engine'"),
-    (json.dumps({"engine": ROWS[:1]}), "has no measured prefetch"),
+    (json.dumps({"engine": ROWS[:1]}), "no engine with both a measured offload and a measured prefetch"),
+    (json.dumps({"engine": [ROWS[0] | {"name": way, "direction": way} for way in ("offload", "prefetch")]}),
+     "no engine with both"),
     (json.dumps({"engine": [ROWS[0] | {"share": 0}]}), "must have a list 'engine'")])
 def test_files_without_figures(content: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
