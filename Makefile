@@ -1,5 +1,5 @@
 # make           set-up, then the main job: Verilog, real dumps through it, ratio, throughput, area
-# make test      set-up, then lint, types and all tests
+# make test      set-up, then lint, types and tests
 # make help      the other targets
 
 PYTHON ?= python3
