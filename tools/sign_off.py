@@ -44,8 +44,9 @@ _BENCHES = ("golden", "verif/common", "verif/core", "verif/engine", "verif/regre
 _ALL = ("cdma", "golden", "verif", "synth", "workload", "tests")
 KINDS = {"test": _ALL, "regression": (*_BENCHES, "tests/verif"), "icarus": _BENCHES,
          "formal": ("verif/formal", "verif/rules"), "coverage": (*_BENCHES, "verif/coverage", "tools/cover.py"),
-         "python": _ALL, "mutation": _ALL, "soak": (*_BENCHES, "verif/soak"),
-         "figures": (*_BENCHES, "cdma/measure", "synth")}
+         "python": _ALL, "soak": (*_BENCHES, "verif/soak"), "figures": (*_BENCHES, "cdma/measure", "synth"),
+         "mutation": ("golden", "verif", "cdma/driver", "tests/conftest.py", "tests/hdl", "tests/verif",
+                      "tools/mutate.py")}
 """Kinds of results, and where the sources are that they depend on beside those of the RTL."""
 _TARGETS = {"python": "test", "figures": "compare"}
 _MEASURED_AGAIN = ("engine_shipped", "engine_dense", "engine_area", "engine_estimates", "shipped", "block_shipped")

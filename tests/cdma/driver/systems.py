@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
-from cdma.driver import Driver, ModelRegisters
+from cdma.driver import Code, Driver, DriverError, ModelRegisters
 from cdma.golden.engine import Descriptor, Memory, Operation
 from cdma.hdl.config.engine import EngineConfig, load_engine
 
-__all__ = ["BACK", "BUILT", "CODING", "LINK", "RING", "STREAM", "System", "tensor"]
+__all__ = ["BACK", "BUILT", "CODING", "LINK", "RING", "STREAM", "System", "refused", "tensor"]
 
 BUILT = load_engine("tiny").replace(name="tried", write_back=True, address_windows=True, attribute_registers=True,
                                     page_lists=True, user_bits=4)
@@ -78,3 +79,9 @@ class System:
         fields: dict[str, Any] = {"operation": Operation.OFFLOAD, "coding": CODING, "source": 0, "destination": STREAM,
                                   "raw_bytes": self.raw.nbytes, "capacity": self.driver.capacity(self.raw.nbytes)}
         return Descriptor(**(fields | changed), tag=tag)
+
+
+def refused(code: Code, call: Callable[..., Any], *arguments: Any) -> None:
+    with pytest.raises(DriverError) as caught:
+        call(*arguments)
+    assert caught.value.code is code, caught.value

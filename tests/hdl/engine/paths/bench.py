@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pytest
 from amaranth.hdl import Const
 
 from cdma.golden.codec import blocks
@@ -27,7 +28,9 @@ from tests.hdl.bench import Bench, Process, pulse
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.link.streams import activations
 
-__all__ = ["CONFIG", "LEAN", "SINGLE", "UNEVEN", "PathBench", "path"]
+__all__ = ["CONFIG", "LEAN", "SINGLE", "UNEVEN", "PathBench", "both", "lane_place", "link_place", "path"]
+
+both = pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
 
 CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024, address_bits=32,
                       codings=("zvc32", "float32"), outstanding_reads=2)
@@ -54,6 +57,16 @@ def path(config: EngineConfig, operation: Operation) -> Any:
 def _prepared(config: EngineConfig, operation: Operation) -> tuple[DataPath, Bench]:
     dut = path(config, operation)
     return dut, Bench(dut)
+
+
+def link_place(asked: Descriptor) -> int:
+    """Where a transfer begins at the link."""
+    return asked.destination if asked.operation is Operation.OFFLOAD else asked.source
+
+
+def lane_place(asked: Descriptor) -> int:
+    """Where it begins in the lanes' memories."""
+    return asked.source if asked.operation is Operation.OFFLOAD else asked.destination
 
 
 class PathBench:

@@ -15,9 +15,8 @@ from cdma.hdl.engine.transfer.buffers import LaneMemory
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.link.streams import sparse
-from tests.hdl.engine.paths.bench import LEAN, PathBench, path
+from tests.hdl.engine.paths.bench import LEAN, PathBench, both, path
 
-_both = pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
 _PARITY = LEAN.replace(buffer_parity=True, safe_writes=True)
 _MEMORIES = {
     Operation.OFFLOAD: [LaneMemory.RAW_BEATS, LaneMemory.DATA_ROWS, LaneMemory.TAG_ROWS, LaneMemory.FRAMED_ROWS],
@@ -38,7 +37,7 @@ def _parity(operation: Operation, seed: int) -> tuple[PathBench, Callable[..., D
     return bench, asked
 
 
-@_both
+@both
 def test_an_error_in_a_lane_ends_the_transfer_that_meets_it(operation: Operation) -> None:
     """It is counted, and each byte of the destination is the old one or the right one."""
     bench, asked = _parity(operation, 3)
@@ -102,7 +101,7 @@ def test_lanes_that_wait_together_are_all_counted(lanes: int) -> None:
     clocked(m, process)
 
 
-@_both
+@both
 def test_an_error_in_a_lane_at_any_time(operation: Operation) -> None:
     """What ends with OK is right: from memories that answer at once too, with the error in the last beats."""
     bench = PathBench(_PARITY, operation, seed=5, pauses=0.0)
@@ -130,7 +129,7 @@ def test_an_error_in_a_lane_at_any_time(operation: Operation) -> None:
     assert seen == {(injected, status) for injected in (True, False) for status in (Status.OK, Status.BUFFER_PARITY)}
 
 
-@_both
+@both
 def test_transfers_that_overlap_are_repeated_after_an_error_in_a_lane(operation: Operation) -> None:
     bench, asked = _parity(operation, 4)
 
