@@ -160,6 +160,13 @@ def called(tree: Path, arguments: list[str], seconds: float) -> tuple[int | None
     return code, said, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def put(path: Path, text: str) -> None:
+    """Change a source. What is compiled of it goes: Python takes that for today's if size and second are the same."""
+    path.write_text(text, encoding="utf-8")
+    for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
+        compiled.unlink()
+
+
 def judge(tree: Path, mutant: dict[str, str], seconds: float) -> tuple[str, str]:
     """Try a mutant in a copy of the tree: the verdict, and what says so."""
     path = tree / mutant["file"]
@@ -167,7 +174,7 @@ def judge(tree: Path, mutant: dict[str, str], seconds: float) -> tuple[str, str]
     if text.count(mutant["find"]) != 1:
         return "moved", "its text is not in the file once: port it by hand"
     left = seconds
-    path.write_text(text.replace(mutant["find"], mutant["put"]), encoding="utf-8")
+    put(path, text.replace(mutant["find"], mutant["put"]))
     try:
         for whose, check in checks(mutant["file"]):
             if left < 5:
@@ -181,7 +188,7 @@ def judge(tree: Path, mutant: dict[str, str], seconds: float) -> tuple[str, str]
         if called(tree, ["tools/mutate.py", "netlists", str(tree / "build/mutant")], 600)[0] != 0:
             return "invalid", "no netlist is made"
     finally:
-        path.write_text(text, encoding="utf-8")
+        put(path, text)
     if not (tree / "build/plain").exists():
         called(tree, ["tools/mutate.py", "netlists", str(tree / "build/plain")], 600)
     alike = all(equal(tree / "build/plain", tree / "build/mutant", file.name)
