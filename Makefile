@@ -80,7 +80,7 @@ test-soc: $(READY) ## install the extra [soc] and run the tests that need it and
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[soc]'
 	@$(BIN)/python -m pytest tests/soc
 
-regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours; SHARD=i/n, RECORD=1: for docs/signoff.md)
+regression: $(READY) ## run more stimuli, and transfers and faults on all configurations of the sweep, all cores busy (hours; SHARD=i/n, RECORD=1: for docs/signoff.md)
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=full CDMA_SHARD=$(SHARD) $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
 	@$(if $(RECORD),$(BIN)/python tools/sign_off.py regression $(BUILD)/regression.xml $(SHARD))
@@ -125,7 +125,7 @@ compare: $(READY) ## measure SECTIONS (the cores on the shipped dump, page lists
 report: $(READY) ## build the HTML report of the shipped dumps into build/report: sizes, and what the engine gains
 	@$(BIN)/python tools/build_report.py $(BUILD)/report
 
-signoff: docs ## print the checklist of docs/signoff.md, made from stored results; fails when one is older than the RTL
+signoff: docs ## print the checklist of docs/signoff.md, made from stored results; fails when an item is not met
 	@$(BIN)/python tools/sign_off.py
 
 docs: $(READY) ## write the generated pages and the generated parts of pages again

@@ -114,15 +114,17 @@ def test_an_item_is_met_by_results_of_this_rtl_alone(tools: SimpleNamespace, tmp
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools.sign_off, "RESULTS", tmp_path)
     stamp = {"command": "make", "commit": "c", "date": "d", "digest": tools.sign_off.digest("test")}
-    suite = {"tests": 9, "failed": 0, "skipped": [{"reason": "no Icarus", "tests": 2}], "seconds": 60.0}
-    for digest, met in ((stamp["digest"], True), ("another", False)):
+    suite: dict[str, Any] = {"tests": 9, "failed": 0, "seconds": 60.0}
+    for digest, skipped, met in ((stamp["digest"], 0, True), (stamp["digest"], 2, False), ("another", 0, False)):
+        suite["skipped"] = [{"reason": "no Icarus", "tests": skipped}]
         kept = {"stamp": stamp | {"digest": digest}, "results": suite}
         (tmp_path / "test.json").write_text(json.dumps(kept))
         items = tools.sign_off.checklist()
         whole, = (item for item in items if item["claim"] == "The whole test suite passes")
-        assert whole["met"] is met and whole["figure"].startswith("7 tests passed, 0 failed, 2 skipped, 1 minutes")
+        assert whole["met"] is met and whole["figure"].startswith(
+            f"{9 - skipped} tests passed, 0 failed, {skipped} skipped, 1 minutes")
         assert tools.sign_off.summary(items).startswith("Stage V1 is reached" if met else "No stage is reached")
-        assert ("test" in tools.sign_off.stale()) is not met
+        assert ("test" in tools.sign_off.stale()) is (digest == "another")
 
 
 def test_figures_that_changed_or_are_of_another_file_are_not_met(tools: SimpleNamespace, tmp_path: Path,
@@ -147,11 +149,14 @@ def test_figures_that_changed_or_are_of_another_file_are_not_met(tools: SimpleNa
 
 def test_all_frozen_mutants_are_to_be_tried(tools: SimpleNamespace) -> None:
     frozen = json.loads(tools.sign_off.FROZEN.read_text())
-    mutants = {each["name"]: "own||" for each in frozen}
+    mutants = {each["name"]: f"own|{tools.sign_off.text_of(each)}|" for each in frozen}
     words = f"{len(frozen)} of {len(frozen)}, of which {len(frozen)} make hardware which differs"
     assert tools.sign_off._tried({"mutants": mutants}) == (words, True)
-    del mutants[frozen[0]["name"]]
-    assert tools.sign_off._tried({"mutants": mutants})[1] is False
+    first, right = frozen[0]["name"], mutants[frozen[0]["name"]]
+    # Its text is not in its file any more, or was another one; or it was not tried.
+    for wrong in (right.replace("own", "moved"), "own|another|", ""):
+        assert tools.sign_off._tried({"mutants": mutants | {first: wrong}})[1] is False
+    assert tools.sign_off._killed({"mutants": mutants | {first: right.replace("own", "survived")}})[0].startswith("99.")
 
 
 def test_bins_of_access_count_apart_and_each_design_by_itself(tools: SimpleNamespace) -> None:

@@ -25,7 +25,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sign_off import FROZEN, ROOT, store
+from sign_off import FROZEN, ROOT, digest, store, text_of
 
 ROOMS = ("hdl/common", "hdl/codec", "hdl/engine")
 """Where the hardware of cores and engine is."""
@@ -269,16 +269,18 @@ def main() -> int:
     part, parts = map(int, call.part.split("/"))
     every = json.loads(FROZEN.read_text(encoding="utf-8"))
     chosen = [each for each in every if call.only in f"{each['file']} {each['name']}"][part - 1::parts]
-    survived = 0
+    survived, sources = 0, digest("mutation")
     with tempfile.TemporaryDirectory(prefix="cdma-mutants-") as place:
         tree = Path(place) / "tree"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree)], cwd=ROOT, check=True)
         try:
             for number, mutant in enumerate(chosen, 1):
                 verdict, by = judge(tree, mutant, call.seconds)
+                if digest("mutation") != sources:
+                    sys.exit("sources have changed since this run began: commit, and start it again")
                 survived += verdict == "survived"
                 print(f"{number} of {len(chosen)}: {mutant['name']}: {verdict} {by}", flush=True)
-                store("mutation", "make mutation", {"mutants": {mutant["name"]: f"{verdict}|{mutant['about']}|{by}"}})
+                store("mutation", "make mutation", {"mutants": {mutant["name"]: f"{verdict}|{text_of(mutant)}|{by}"}})
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
     return 1 if survived else 0
