@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,12 +133,13 @@ def test_figures_that_changed_or_are_of_another_file_are_not_met(tools: SimpleNa
     monkeypatch.setattr(tools.sign_off, "RESULTS", tmp_path)
     sections = tools.sign_off._MEASURED_AGAIN
 
-    def found(*percents: float) -> tuple[str, bool]:
+    def found(*percents: float, vanished: Sequence[str] = ()) -> tuple[str, bool]:
         rows = [{"section": section, "percent": percent} for section in sections for percent in percents]
-        (tmp_path / "compare.json").write_text(json.dumps({"figures": rows}))
+        (tmp_path / "compare.json").write_text(json.dumps({"figures": rows, "appeared": [], "vanished": vanished}))
         assert tools.sign_off.main("figures", str(tmp_path / "compare.json")) == 0
         return tools.sign_off._again(tools.sign_off.load("figures")["results"])
 
+    assert found(0.0, vanished=[f"{sections[0]} / x / kge"])[1] is False
     for percent, changed in ((0.0, 0), (1.0, len(sections))):
         words = f"{2 * len(sections)} figures, {changed} changed; {len(sections)} of {len(sections)} sections"
         assert found(0.0, percent) == (words, not changed)

@@ -269,6 +269,10 @@ def main() -> int:
     part, parts = map(int, call.part.split("/"))
     every = json.loads(FROZEN.read_text(encoding="utf-8"))
     chosen = [each for each in every if call.only in f"{each['file']} {each['name']}"][part - 1::parts]
+    changed = subprocess.run(["git", "status", "--porcelain", "--", ".", ":!docs", ":!tools/results"], cwd=ROOT,
+                             capture_output=True, text=True, check=True).stdout
+    if changed:
+        sys.exit(f"mutants are tried in the last commit, and the tree has changes: commit them first\n{changed}")
     survived, sources = 0, digest("mutation")
     with tempfile.TemporaryDirectory(prefix="cdma-mutants-") as place:
         tree = Path(place) / "tree"
