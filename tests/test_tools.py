@@ -181,7 +181,8 @@ def test_bins_of_access_count_apart_and_each_design_by_itself(tools: SimpleNames
 def test_a_digest_covers_what_results_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The RTL without comments, the generator with its resets, the back end's version, and the places of a kind."""
     for name, text in {"hdl/unit.py": "x = 1", "hdl/generate/axis.py": "reset = ~aresetn", "golden/model.py": "y = 1",
-                       "hdl/generate/handover/readme.py": "z = 1", "golden/c/codec.c": "int a;"}.items():
+                       "hdl/generate/handover/readme.py": "z = 1", "golden/c/codec.c": "int a;",
+                       "golden/dump.npz": "0"}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
 
@@ -197,7 +198,8 @@ def test_a_digest_covers_what_results_depend_on(tmp_path: Path, monkeypatch: pyt
     assert changed("hdl/unit.py", "x = 1    # a comment") == (False, False)
     assert changed("hdl/generate/handover/readme.py", "z = 2") == (False, False)
     assert changed("hdl/generate/axis.py", "reset = aresetn") == (True, True)
-    assert changed("golden/model.py", "y = 2") == changed("golden/c/codec.c", "int b;") == (False, True)
+    for name, text in (("model.py", "y = 2"), ("c/codec.c", "int b;"), ("dump.npz", "1")):
+        assert changed(f"golden/{name}", text) == (False, True)
     before = digests()
     monkeypatch.setattr("cdma.verif.common.digest.version", lambda package: "another")
     assert all(now != was for now, was in zip(digests(), before, strict=True))
@@ -206,6 +208,23 @@ def test_a_digest_covers_what_results_depend_on(tmp_path: Path, monkeypatch: pyt
 def test_shards_of_coverage_have_every_run_once(tools: SimpleNamespace) -> None:
     parts = [tools.cover.runs(1, (part, 3)) for part in (1, 2, 3)]
     assert sorted(run for part in parts for run in part) == sorted(tools.cover.runs(1, (1, 1)))
+
+
+def test_counts_of_other_benches_or_of_runs_that_failed_are_no_coverage(
+        tools: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cover = tools.cover
+    monkeypatch.setattr(cover.os, "environ", dict(cover.os.environ))
+    monkeypatch.setattr(cover, "run_step", lambda task: SimpleNamespace(
+        state=cover.State.PASSED if task.seed == 1 else cover.State.FAILED, said="it failed"))
+    cover.measure([("tiny", "faults", 1)], tmp_path)
+    cover.check_counts(tmp_path)
+    with monkeypatch.context() as benches:
+        benches.setattr(cover, "digest", lambda kind: "another")
+        with pytest.raises(SystemExit, match="has no coverage of this RTL and these benches"):
+            cover.measure([("tiny", "faults", 1)], tmp_path)
+    cover.measure([("tiny", "faults", 2)], tmp_path)
+    with pytest.raises(SystemExit, match=r"a run that failed \(python tools/cover.py --only tiny/faults --seed 2\)"):
+        cover.check_counts(tmp_path)
 
 
 def test_commands_that_are_scripts_now_say_so(capsys: pytest.CaptureFixture[str]) -> None:

