@@ -113,18 +113,20 @@ async def windows_among_transfers(dut: Any) -> None:
         bench.clear()
         await bench.confine(OPEN)
         await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
-        rings = bench.rings(entries) if entries else None
+        rings = bench.rings(entries) if entries else {}
         descriptors = [each for _ in range(6 + share(20)) for each in right_pair(bench, 2)]
         places = sorted({each.destination if each.operation == Operation.OFFLOAD else each.source
                          for each in descriptors})
-        # The link's window begins with the rings, and ends somewhere among the streams.
-        limit = places[int(bench.rng.integers(len(places) // 2, len(places)))] // WINDOW_BYTES * WINDOW_BYTES
-        first = min(ring.address for ring in rings.values()) if rings else places[1]
-        windows = Windows(OPEN.device, Window(first // WINDOW_BYTES * WINDOW_BYTES, max(limit, WINDOW_BYTES)))
+        # The link's window begins with the rings, holds them, and ends somewhere among the streams.
+        first = min((ring.address for ring in rings.values()), default=places[1])
+        limit = places[int(bench.rng.integers(len(places) // 2, len(places)))]
+        ends = [ring.address + entries * RECORD_BYTES + WINDOW_BYTES - 1 for ring in rings.values()]
+        pages = first // WINDOW_BYTES, max(limit // WINDOW_BYTES, 1, *(end // WINDOW_BYTES for end in ends))
+        windows = Windows(OPEN.device, Window(*(page * WINDOW_BYTES for page in pages)))
         await bench.load()
         await bench.confine(windows)
-        async with enabled(*(rings or {}).values()):
-            await bench.run(descriptors, rings)
+        async with enabled(*rings.values()):
+            await bench.run(descriptors, rings or None)
         await bench.compare()
         await bench.counters()
 
