@@ -26,7 +26,7 @@ from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour, ran
 from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _SHORTEST_LIMIT = 3
-_SLOW_BEATS = 64        # of a lane, in three times the longest silence
+_SLOW_BEATS = 64        # of a lane at least, in three times the longest silence
 
 
 def _port(memory: str, channel: str) -> Status:
@@ -343,7 +343,8 @@ async def silent_ports_of_every_coding(dut: Any) -> None:
     bench = await _limited(dut)
     built, config = codings(bench.config), bench.config
     blocks = config.lanes * -(-_SLOW_BEATS * config.beat_bytes // config.block_bytes)
-    slow = Behaviour(bandwidth=_SLOW_BEATS / (3 * longest_silence(bench)))
+    beats = blocks * config.block_bytes // (config.lanes * config.beat_bytes)
+    slow = Behaviour(bandwidth=beats / (3 * longest_silence(bench)))
     for operation in Operation:
         ports = [(memory, channels[:1]) for memory, channels in USES[operation].items()]
         if config.page_lists and operation is Operation.OFFLOAD:
