@@ -121,11 +121,13 @@ async def _spoilt(bench: EngineTestbench, operation: Operation, status: Status) 
             memory, address = fault
             await bench.fail(memory, address, address, _SLVERR)
         return descriptor
+    size = bench.config.lanes * bench.config.block_bytes
     if status is Status.BUFFER_PARITY:
         await bench.control.write("BUFFER_INJECT", 1 << 31 | (0 if operation is Operation.OFFLOAD else 8) << 8)
-    elif status is not Status.ABORTED:
+        # Blocks with payloads: without, the error would wait for the next transfer.
+        return bench.move(operation, RawTensor(bench.rng.integers(1, 256, size, dtype=np.uint8), coding))
+    if status is not Status.ABORTED:
         await bench.device.silence(("r", "b"))
-    size = bench.config.lanes * bench.config.block_bytes
     return bench.move(operation, random_tensor(bench.rng, bench.config, size, coding))
 
 
@@ -248,7 +250,7 @@ async def the_rate_of_the_slower_side(dut: Any) -> None:
             # A burst is outstanding from its first beat that is collected to its response.
             sent = beats / min(ratio, 1.0)
             whole = sent + TURN / min(ratio, 1.0) + (beats if config.safe_writes and descriptor is offload else 0)
-            outstanding = config.link_reads if descriptor is prefetch else config.outstanding_link_writes
+            outstanding = config.link_reads if descriptor is prefetch else config.outstanding_reads
             least += stream.size / (config.link_beat_bytes * beats) * max(0, whole / outstanding - sent)
             dut._log.info(f"{Operation(descriptor.operation).name} at {ratio}: {seen.cycles} cycles, {least:.0f} least")
             # A block is collected before it is sent.
