@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import replace
 from math import floor, log2
 from typing import Any
@@ -19,7 +19,7 @@ from cdma.verif.engine.stimulus import DAMAGES, RawTensor, damage, random_behavi
 from cdma.verif.engine.testbench import EngineTestbench
 
 __all__ = ["READ", "USES", "WRITE", "failing", "faults", "goes_on", "limit_ports", "longest_silence", "ports_are_back",
-           "reset_softly", "right_pair", "rounds"]
+           "reset_softly", "right_pair", "rounds", "tries"]
 
 READ, WRITE = ("ar", "r"), ("aw", "w", "b")
 USES = {Operation.OFFLOAD: {"device": READ, "link": WRITE}, Operation.PREFETCH: {"link": READ, "device": WRITE}}
@@ -108,6 +108,14 @@ async def goes_on(bench: EngineTestbench) -> None:
         assert completion.status is Status.OK
     await bench.compare()
     bench.clear()
+
+
+def tries(count: int, met: Collection[object]) -> Iterator[int]:
+    """The tries of a test, by their numbers: up to ten times as many until something was met, which the test adds."""
+    for number in range(10 * count):
+        if number >= count and met:
+            break
+        yield number
 
 
 async def rounds(bench: EngineTestbench, count: int, behaviours: int = 1) -> AsyncIterator[int]:

@@ -23,6 +23,7 @@ from cdma.golden.codec.crc32c import crc32c
 from cdma.golden.engine import OPEN, Completion, Descriptor, Operation, Windows
 from cdma.golden.results import from_json
 from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats
 from cdma.verif.common import cover, job
 from cdma.verif.common.job import CLOCK_NS, share
 from cdma.verif.common.stream import Bytes
@@ -118,6 +119,7 @@ class EngineTestbench:
         self._tag = int(rng.integers(1 << 32))
         self.page_share = 0.5
         self.page_size: int | None = None
+        self._latency = 0
         if cover.ENABLED:
             sample_config(config, link_ratio)
         lanes, link_port = [f"m_axi_lane{lane}" for lane in range(self.config.lanes)], "m_axi_link"
@@ -283,6 +285,7 @@ class EngineTestbench:
 
     async def behave(self, device: Behaviour, link: Behaviour | None = None) -> None:
         """Choose how the memories answer; both the same when one is given."""
+        self._latency = max(device.latency, (link or device).latency)
         await self.device.behave(device, seed=int(self.rng.integers(1 << 30)))
         await self.link.behave(link or device, seed=int(self.rng.integers(1 << 30)))
 
@@ -372,8 +375,12 @@ class EngineTestbench:
 
     def patience(self, descriptor: Descriptor) -> int:
         """How many cycles a descriptor may take at most."""
+        config = self.config
         moved = min(descriptor.raw_bytes + descriptor.packed_bytes, self.device_arena.size)
-        return round((_IDLE_CYCLES + 40 * moved // self.config.beat_bytes) * self.link_cycle)
+        # Bursts may be answered one after the other.
+        burst = min(config.block_bytes, config.beat_bytes * burst_beats(config.beat_bytes, config.burst_beats))
+        cycles = _IDLE_CYCLES + 40 * moved // config.beat_bytes + self._latency * (moved // burst)
+        return round(cycles * self.link_cycle)
 
     async def quiet(self) -> None:
         """Note a fault when an AXI transaction is open."""
