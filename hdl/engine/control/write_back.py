@@ -245,7 +245,8 @@ class WriteBack(wiring.Component):
             m.d.sync += self.isolated.eq(1)
         with m.Elif(answered & (bursts == 1)):
             m.d.sync += self.isolated.eq(0)
-        left = Cat((count > 1) | ((count != 0) & ~end) for count, end in zip(self.count, ends, strict=True))
+        left = Cat((count > 1 if most > 1 else Const(0)) | ((count != 0) & ~end)
+                   for count, end in zip(self.count, ends, strict=True))
         for number, count in enumerate(self.count):
             with m.If(gives_up[number]):
                 m.d.sync += count.eq(0)

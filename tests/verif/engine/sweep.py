@@ -5,7 +5,7 @@ from __future__ import annotations
 from cdma.hdl.config.engine import SWITCHES, EngineConfig
 from tests.verif.conftest import FULL
 
-__all__ = ["EVERY", "SWEEP", "TWO_CLOCKS"]
+__all__ = ["EVERY", "LEAST", "SWEEP", "TWO_CLOCKS"]
 
 _FEWEST = 2
 EVERY = [
@@ -53,6 +53,11 @@ own for the link. Any two options are both on in one of them, both off in anothe
 SWEEP = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
          for number, config in enumerate(EVERY if FULL else EVERY[:_FEWEST])}
 """By name."""
+
+LEAST = EngineConfig(name="cdma_least", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=1024, buffer_bytes=1280,
+                     codings=("zvc16",), transfers_in_flight=1, outstanding_reads=1, burst_beats=16, queue_depth=8,
+                     link_clock="separate", **SWITCHES)
+"""All options, and the least of everything that is counted."""
 
 TWO_CLOCKS = EngineConfig(name="cdma_clocks", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
                           buffer_bytes=1024, codings=("zvc32",), link_clock="separate", link_read_ids=9)

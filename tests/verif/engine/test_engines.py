@@ -12,15 +12,16 @@ from cdma.verif.engine.build import engine_text
 from tests.extended import usually
 from tests.lint import lint
 from tests.verif.conftest import BRIEF, FULL
-from tests.verif.engine.sweep import SWEEP
+from tests.verif.engine.sweep import LEAST, SWEEP
 
 _SHARES = {"tiny": 0.2, "smallest": 0.2, "lean": 0.1, "engine": 0.1, "paper": 0.1, "wide": 0.02}
 """Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
 
 
-@pytest.mark.parametrize("name", usually("tiny", of=[*engine_preset_names(), *SWEEP]))
+@pytest.mark.parametrize("name", usually("tiny", "least", of=[*engine_preset_names(), "least", *SWEEP]))
 def test_lint(name: str, build_dir: Path, tmp_path: Path) -> None:
-    config = SWEEP[name] if name in SWEEP else load_engine(name)
+    others = {"least": LEAST, **SWEEP}
+    config = others[name] if name in others else load_engine(name)
     lint(config.name, engine_text(config, build_dir), tmp_path)
 
 
