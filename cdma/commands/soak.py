@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from cdma.verif.soak.soak import SoakReport
 
 _DESCRIPTION = """\
-Soak the engine: draw a configuration with pairs of options that were not seen together before, generate and compile it,
-and run its benches with random seeds, shares of stimuli and clock ratios: transfers through windows and rings, faults,
-aborts, resets in mid-transfer, malformed streams, ports that do not answer, small transfers by rings, streams in the
-largest pages. Then draw the next one. Beside them, malformed streams go through the golden model and the plain
-reference, which must agree.
+Soak the engine: draw a configuration with pairs of options that were not seen together before, generate, lint and
+compile it, and run its benches with random seeds, shares of stimuli and clock ratios: transfers through windows and
+rings, faults, aborts, resets in mid-transfer, malformed streams, ports that do not answer, small transfers by rings,
+streams in the largest pages. Then draw the next one. Beside them, malformed streams go through the golden model and the
+plain reference, which must agree.
 
 A failing case is made smaller, one test, fewer stimuli and fewer options, and written as a file, which --replay runs
 again. Seeds are in log.jsonl of the report folder. Ctrl-C ends it early: what was done until then is printed. Exit

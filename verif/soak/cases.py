@@ -15,9 +15,10 @@ from cdma.golden.results import from_json, to_json
 from cdma.hdl.config.engine import EngineConfig
 from cdma.hdl.config.files import write_file
 from cdma.verif.common import runner
-from cdma.verif.engine.build import build_engine
+from cdma.verif.common.lint import findings
+from cdma.verif.engine.build import build_engine, engine_text
 from cdma.verif.regression.outcomes import State, TestOutcome, tests_of
-from cdma.verif.regression.plan import Step, image_bytes, steps
+from cdma.verif.regression.plan import LINT, Step, image_bytes, steps
 from cdma.verif.soak.configs import OPTIONS
 
 __all__ = ["FRAGMENTS", "LARGEST_IMAGE", "Case", "CaseResult", "read_case", "run_case", "shrink", "soaked",
@@ -58,7 +59,7 @@ class Case:
     config
         The engine.
     bench
-        Name of a module in :mod:`cdma.verif.engine.benches`.
+        Name of a module in :mod:`cdma.verif.engine.benches`, or ``lint``.
     seed
         Of all random choices.
     share
@@ -115,6 +116,10 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
         If the design does not compile.
     """
     began = time.monotonic()
+    if case.bench == LINT:
+        with tempfile.TemporaryDirectory(prefix="cdma-") as place:
+            said = "\n".join(findings(case.config.name, engine_text(case.config, build_dir), Path(place)))
+        return CaseResult((), said, {}, time.monotonic() - began)
     image = image_bytes(case.config)
     job = {"image_bytes": image, "config": case.config.as_dict(), "share": case.share, **case.job}
     built = build_engine(case.config, image_bytes=max(LARGEST_IMAGE, image), build_dir=build_dir,
@@ -200,7 +205,7 @@ def _smaller(case: Case, result: CaseResult) -> Iterator[Case]:
         except ValueError:
             continue  # an option that another one needs
         # A bench of an option needs it.
-        if any(step.bench.rpartition(".")[2] == case.bench for step in soaked(config)):
+        if case.bench == LINT or any(step.bench.rpartition(".")[2] == case.bench for step in soaked(config)):
             yield replace(case, config=config)
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
@@ -18,7 +19,7 @@ from cdma.golden.results import derived, to_json
 from cdma.hdl.config.engine import SWITCHES, EngineConfig
 from cdma.verif.common import runner
 from cdma.verif.engine import throughput
-from cdma.verif.regression.plan import Step
+from cdma.verif.regression.plan import LINT, Step
 from cdma.verif.soak.cases import FRAGMENTS, LARGEST_IMAGE, Case, CaseResult, run_case, shrink, soaked, write_case
 from cdma.verif.soak.configs import Pair, all_pairs, pairs, random_config
 from cdma.verif.soak.streams import check_streams
@@ -149,7 +150,8 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
             found.failures += failures
             _log(report, {"streams": judged, "seed": seed_of_streams, "failures": failures})
             end = time.monotonic() + min(_CONFIG_S, left())
-            for case in _cases(engine, usable, rng):
+            lint = [] if benches else [Case(engine, LINT, 0, 0.0)]
+            for case in chain(lint, _cases(engine, usable, rng)):
                 if progress is not None:
                     progress(f"{engine.name}: {case.bench}", round(60 * minutes - left()), round(60 * minutes))
                 result = _run(case, build_dir)
@@ -164,7 +166,7 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
                               "passed": result.passed})
                 if not result.passed:
                     found.failures.append(_failure(case, result, build_dir, report))
-                if time.monotonic() >= end:
+                if case.bench != LINT and time.monotonic() >= end:
                     break
     found.minutes = round((time.monotonic() - began) / 60, 2)
     found.processor_minutes = round((_processor_s() - processor_s) / 60, 2)

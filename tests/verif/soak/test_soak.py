@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,13 @@ def test_a_case_passes_and_counts_its_streams(build_dir: Path) -> None:
     assert result.report["streams"] == 12
     assert result.report["refused"] > 3
     assert result.cycles > 1000
+
+
+def test_lint_is_a_case_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "engine_text", lambda config, folder: (
+        f"module {config.name}(input a, output b);\nassign b = a > 1'h1;\nendmodule\n"))
+    result = run_case(replace(_CASE, bench="lint"), tmp_path)
+    assert not result.passed and "CMPCONST" in result.said
 
 
 def test_fragments_and_the_largest_pages_are_drawn() -> None:
