@@ -50,7 +50,7 @@ def add(commands: Any) -> None:
     shard_option(parser, "which of how many machines this is: each makes choices of its own")
     parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="the only configuration (default: random ones)")
     parser.add_argument("--step", action="append", default=[], metavar="NAME", help="step of cdma verify; may be "
-                        "repeated (default: all benches that a configuration calls for)")
+                        "repeated (default: lint, and all benches that a configuration calls for)")
     parser.add_argument("--streams", type=one_or_more, metavar="N", help="only judge N malformed streams with the "
                         "golden model and the plain reference")
     parser.add_argument("--replay", metavar="FILE", help="run the case of a file again, and nothing else")

@@ -111,7 +111,8 @@ async def goes_on(bench: EngineTestbench) -> None:
 
 
 def tries(count: int, met: Collection[object]) -> Iterator[int]:
-    """The tries of a test, by their numbers: up to ten times as many until something was met, which the test adds."""
+    """The tries of a test, by their numbers: ``count``, and up to ten times as many while ``met`` is empty. The test
+    adds to it what it is looking for."""
     for number in range(10 * count):
         if number >= count and met:
             break

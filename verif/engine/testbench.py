@@ -328,7 +328,7 @@ class EngineTestbench:
         Parameters
         ----------
         rings
-            Where to write them; through the windows when not given.
+            Where to write them; through the windows when there are none.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class EngineTestbench:
         for operation, channel in self.control.channels.items():
             own = [(at, each) for at, each in enumerate(descriptors) if each.operation == operation]
             if own:
-                feed = channel.feed if rings is None else rings[operation].feed
+                feed = rings[operation].feed if rings else channel.feed
                 tasks.append(cocotb.start_soon(self._serve(channel, own, feed, found)))
         for task in tasks:
             await task

@@ -150,7 +150,8 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
             found.failures += failures
             _log(report, {"streams": judged, "seed": seed_of_streams, "failures": failures})
             end = time.monotonic() + min(_CONFIG_S, left())
-            lint = [] if benches else [Case(engine, LINT, 0, 0.0)]
+            # The seed makes the name of its file.
+            lint = [] if benches else [Case(engine, LINT, int(rng.integers(1, 1 << 31)), 0.0)]
             for case in chain(lint, _cases(engine, usable, rng)):
                 if progress is not None:
                     progress(f"{engine.name}: {case.bench}", round(60 * minutes - left()), round(60 * minutes))

@@ -57,7 +57,7 @@ SWEEP = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
 LEAST = EngineConfig(name="cdma_least", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=1024, buffer_bytes=1280,
                      codings=("zvc16",), transfers_in_flight=1, outstanding_reads=1, burst_beats=16, queue_depth=8,
                      link_clock="separate", **SWITCHES)
-"""All options, and the least of everything that is counted."""
+"""All options, one lane, and one transfer and one burst in flight."""
 
 TWO_CLOCKS = EngineConfig(name="cdma_clocks", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
                           buffer_bytes=1024, codings=("zvc32",), link_clock="separate", link_read_ids=9)

@@ -119,14 +119,14 @@ async def windows_among_transfers(dut: Any) -> None:
                          for each in descriptors})
         # The link's window begins with the rings, holds them, and ends somewhere among the streams.
         first = min((ring.address for ring in rings.values()), default=places[1])
-        limit = places[int(bench.rng.integers(len(places) // 2, len(places)))]
-        ends = [ring.address + entries * RECORD_BYTES + WINDOW_BYTES - 1 for ring in rings.values()]
-        pages = first // WINDOW_BYTES, max(limit // WINDOW_BYTES, 1, *(end // WINDOW_BYTES for end in ends))
-        windows = Windows(OPEN.device, Window(*(page * WINDOW_BYTES for page in pages)))
+        ends = [places[int(bench.rng.integers(len(places) // 2, len(places)))],
+                *(ring.address + entries * RECORD_BYTES + WINDOW_BYTES - 1 for ring in rings.values())]
+        base, limit = (address // WINDOW_BYTES * WINDOW_BYTES for address in (first, max(ends)))
+        windows = Windows(OPEN.device, Window(base, max(limit, WINDOW_BYTES)))
         await bench.load()
         await bench.confine(windows)
         async with enabled(*rings.values()):
-            await bench.run(descriptors, rings or None)
+            await bench.run(descriptors, rings)
         await bench.compare()
         await bench.counters()
 

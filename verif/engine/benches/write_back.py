@@ -77,11 +77,11 @@ async def records_of_both_directions(dut: Any) -> None:
     for entries in (2, 4, 16):
         bench.clear()
         await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
-        descriptor_rings = bench.rings(8) if entries == 4 else None
+        descriptor_rings = bench.rings(8) if entries == 4 else {}
         rings = bench.write_back(entries)
         descriptors = _mixed(bench, 6 + share(40))
         await bench.load()
-        async with enabled(*rings.values(), *(descriptor_rings or {}).values()):
+        async with enabled(*rings.values(), *descriptor_rings.values()):
             statuses |= {done.status for done in await bench.run(descriptors, descriptor_rings)}
             for channel in bench.control.channels.values():
                 assert await channel.read("COMPLETIONS") == 0 and await channel.read("COMPLETION_0") == 0
